@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -94,4 +95,23 @@ func TestShortHoldsLeaveNoWatches(t *testing.T) {
 		!strings.Contains(answer, "Total watches:0\n") {
 		t.Errorf("watches are left: %s (%v)", answer, err)
 	}
+}
+
+// TestManyWatches: all holds of a client are watched again after a connection was lost, also if that takes a large
+// request.
+func TestManyWatches(t *testing.T) {
+	b := startBackend(t)
+	s := sessiontest.Behind(t, b)
+	c := open(t, s.Proxy.Addr, Options{})
+	const holds, length = 250, 400 // of names; 64 KiB of paths and more
+	var all sync.WaitGroup
+	for n := range holds {
+		all.Go(func() { sessiontest.Acquire(t, c.Mutex(fmt.Sprintf("%0*d", length, n)).Acquire, "x") })
+	}
+	all.Wait()
+	s.WaitForWatches(t, sessiontest.Watches{Held: holds})
+	s.Proxy.CutConnections()
+	last := sessiontest.Acquire(t, c.Mutex("last").Acquire, "x")
+	s.WaitForWatches(t, sessiontest.Watches{Held: holds + 1})
+	sessiontest.Release(t, last)
 }

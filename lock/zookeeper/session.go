@@ -94,7 +94,7 @@ func (c *Client) openSession(shared *sessions.Session) (*session, error) {
 		Session: shared, client: c, again: make(chan struct{}), held: map[string]*Hold{}, creations: map[string]*creation{},
 		watches: map[watchOf]bool{},
 	}
-	const requestSize = 64 << 10
+	const requestSize = 160 << 10 // go-zookeeper sends watches in requests of up to 128 KiB
 	servers := &hosts{session: s}
 	dial := func(network, addr string, _ time.Duration) (net.Conn, error) {
 		s.pause(servers.wait())
@@ -144,7 +144,8 @@ func (s *session) pause(d time.Duration) {
 	}
 }
 
-// began is called when a server has answered a handshake. True: the watches of the session are now sent again.
+// began is called when a server has answered a handshake. It reports whether go-zookeeper now sends the watches of the
+// session again.
 func (s *session) began(sent time.Time, id int64, timeout time.Duration) (rewatches bool) {
 	s.mu.Lock()
 	first := s.id == 0

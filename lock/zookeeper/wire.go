@@ -13,15 +13,15 @@ import (
 // The first message is about the session; every other one begins with the number of the request (zookeeper.jute).
 type wire struct {
 	net.Conn
-	limit    time.Duration // of the handshake
+	limit    time.Duration // of the handshake, and of the wait for rewatched
 	answered func(sent time.Time, ping bool)
 	creating func(path string)             // a request that creates this node is being sent: every later one is behind it
 	created  func(path string, zxid int64) // it was executed; zxid is from the reply
 	watched  func(watchOf)                 // a request has set a watch, and its whole reply was read
 	began    func(sent time.Time, session int64, timeout time.Duration) (rewatches bool)
 
-	// A reply with a zxid waits for rewatched if the watches of the session are sent again: go-zookeeper reads the last
-	// zxid for that without a lock (https://github.com/go-zookeeper/zk/pull/35).
+	// A reply with a zxid waits for rewatched, no longer than limit, if the watches of the session are sent again:
+	// go-zookeeper reads the last zxid for that without a lock (https://github.com/go-zookeeper/zk/pull/35).
 	rewatched context.Context
 	rewatch   context.CancelFunc
 
@@ -131,10 +131,8 @@ func (w *wire) take(head []byte) {
 		return
 	}
 	zxid, code := int64(binary.BigEndian.Uint64(head[4:])), int32(binary.BigEndian.Uint32(head[12:]))
-	if first >= 0 && zxid > 0 {
-		w.mu.Unlock()
-		<-w.rewatched.Done()
-		w.mu.Lock()
+	if first >= 0 && zxid > 0 && w.rewatched.Err() == nil {
+		defer w.awaitWatches()
 	}
 	list := w.sent[first]
 	if first == eventOf || len(list) == 0 || code == expired || code == moved {
@@ -162,7 +160,20 @@ func (w *wire) take(head []byte) {
 	}
 }
 
-// Close also ends a Read that waits for the watches.
+// awaitWatches waits until the watches are sent. w.mu is held, but not meanwhile.
+func (w *wire) awaitWatches() {
+	w.mu.Unlock()
+	defer w.mu.Lock()
+	limit := time.NewTimer(w.limit)
+	defer limit.Stop()
+	select {
+	case <-w.rewatched.Done():
+	case <-limit.C:
+		w.rewatch()
+	}
+}
+
+// Close also ends a Read that waits for the watches to be sent.
 func (w *wire) Close() error {
 	w.rewatch()
 	return w.Conn.Close()

@@ -21,6 +21,7 @@ func TestReplyWaitsForWatches(t *testing.T) {
 	}{
 		{"sent", true, 7, func(w *wire) { _, _ = w.Write(message(3, setWatches)) }},
 		{"closed", true, 7, func(w *wire) { _ = w.Close() }},
+		{"never sent", true, 7, func(w *wire) { <-time.After(w.limit) }},
 		{"reply without a zxid", true, 0, nil},
 		{"no watches", false, 7, nil},
 	} {
@@ -30,7 +31,7 @@ func TestReplyWaitsForWatches(t *testing.T) {
 				defer server.Close()
 				go func() { _, _ = io.Copy(io.Discard, server) }()
 				w := &wire{
-					Conn: here, began: func(time.Time, int64, time.Duration) bool { return c.rewatches },
+					Conn: here, limit: time.Second, began: func(time.Time, int64, time.Duration) bool { return c.rewatches },
 					answered: func(time.Time, bool) {}, sent: map[int32][]time.Time{}, paths: map[int32]string{}, watches: map[int32]watchOf{},
 				}
 				w.rewatched, w.rewatch = context.WithCancel(t.Context())
