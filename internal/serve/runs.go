@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"cmp"
+	"context"
 	_ "embed" // the template
 	"encoding/json"
 	"errors"
@@ -14,16 +15,20 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/suite"
 )
 
 // Bounds of the list of runs.
 const (
-	runDepth  = 4   // of directories below the one that is shown
-	runsShown = 500 // on one page; a filter finds the others
+	runDepth    = 4        // of directories below the one that is shown
+	directories = 50_000   // that are searched
+	fileSize    = 16 << 20 // bytes of a file that is read
+	runsShown   = 500      // on one page; a filter finds the others
 )
 
 // pageFile is the page of a directory, which is shown instead of the list of its runs.
@@ -41,6 +46,7 @@ type runs struct {
 	Totals  []verdictTotal
 	Runs    []run // the latest first, at most runsShown
 	Found   int   // runs that match
+	Limit   int   // of directories, if it ended the search; 0: it did not
 }
 
 type link struct{ Name, Link string }
@@ -72,11 +78,24 @@ func (r run) Time() string {
 	return r.Started.UTC().Format(time.DateTime)
 }
 
-// has reports whether each word is in one of the cells, without regard to case.
+// has reports whether each word is in one of the cells, ignoring case. The word seed and a number mean that seed.
 func (r run) has(words []string) bool {
 	cells := strings.ToLower(strings.Join(
-		[]string{r.Verdict, r.Sentence, r.Scenario, r.Lock, r.Backend, "seed " + r.Seed, r.Time()}, "\n"))
-	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(cells, word) })
+		[]string{r.Verdict, r.Sentence, r.Scenario, r.Lock, r.Backend, r.Time()}, "\n"))
+	for i := 0; i < len(words); i++ {
+		if words[i] == "seed" && i+1 < len(words) {
+			if _, err := strconv.ParseUint(words[i+1], 10, 64); err == nil {
+				if i++; words[i] != r.Seed {
+					return false
+				}
+				continue
+			}
+		}
+		if !strings.Contains(cells, words[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // listRuns serves the list of the runs below the directory of r, if it has no page of its own and is not a run, and if
@@ -92,9 +111,9 @@ func listRuns(files served, w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	page := runs{
-		Name: path.Join(filepath.Base(files.root.Name()), name), Query: query.Get("q"), Verdict: query.Get("verdict"),
+		Name: path.Join(files.name(), name), Query: query.Get("q"), Verdict: query.Get("verdict"),
 	}
-	all := page.find(files, name)
+	all := page.find(r.Context(), files, name)
 	if len(all) == 0 {
 		return false
 	}
@@ -108,6 +127,15 @@ func listRuns(files served, w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Content-Security-Policy", policy(nil, "'self'"))
 	_, _ = w.Write(text.Bytes()) // an error means that the browser has gone
 	return true
+}
+
+// name is the name of the root.
+func (s served) name() string {
+	whole, err := filepath.Abs(s.root.Name())
+	if err != nil {
+		whole = s.root.Name()
+	}
+	return filepath.Base(whole)
 }
 
 func exists(files fs.FS, name string) bool {
@@ -152,13 +180,22 @@ func (p *runs) fill(all []run) {
 }
 
 // find finds the runs and the pages below a directory. It follows no links: "latest" is one of the runs.
-func (p *runs) find(files fs.FS, dir string) (found []run) {
+func (p *runs) find(ctx context.Context, files fs.FS, dir string) (found []run) {
+	searched := 0
 	_ = fs.WalkDir(files, dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return nil // a directory that cannot be read is not shown
 		}
+		if searched++; searched > directories {
+			p.Limit = directories
+			return fs.SkipAll
+		}
+		if ctx.Err() != nil { // the browser has gone
+			return fs.SkipAll
+		}
 		below := strings.TrimPrefix(strings.TrimPrefix(name, dir), "/")
-		if name != dir && exists(files, path.Join(name, pageFile)) {
+		own := exists(files, path.Join(name, pageFile)) || exists(files, path.Join(name, suite.ProgressFile))
+		if name != dir && own {
 			p.Pages = append(p.Pages, link{below, linkTo(below)})
 		}
 		if exists(files, path.Join(name, rundir.ManifestFile)) {
@@ -188,7 +225,7 @@ func readRun(files fs.FS, dir, below string) run {
 		Scenario string       `json:"scenario"`
 		Lock     string       `json:"lock"`
 		Backend  string       `json:"backend"`
-		Seed     uint64       `json:"seed"`
+		Seed     *uint64      `json:"seed"`
 		Started  time.Time    `json:"started"`
 	}
 	if err := readJSON(files, path.Join(dir, rundir.ManifestFile), &m); err != nil {
@@ -196,7 +233,9 @@ func readRun(files fs.FS, dir, below string) run {
 		return r
 	}
 	r.Scenario, r.Lock, r.Backend, r.Started = cmp.Or(m.Scenario, below), m.Lock, m.Backend, m.Started
-	r.Seed = fmt.Sprint(m.Seed)
+	if m.Seed != nil {
+		r.Seed = fmt.Sprint(*m.Seed)
+	}
 	var v struct {
 		Verdict  string `json:"verdict"`
 		Sentence string `json:"sentence"`
@@ -206,7 +245,7 @@ func readRun(files fs.FS, dir, below string) run {
 	case err == nil && v.Verdict != "":
 		r.Verdict, r.Sentence = v.Verdict, v.Sentence
 	case errors.Is(err, fs.ErrNotExist) && m.State == rundir.Running:
-		r.Verdict, r.Sentence = string(rundir.Running), "it has no verdict: it is running, or was killed"
+		r.Verdict, r.Sentence = string(rundir.Running), "no verdict yet: the run is in progress, or was killed"
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		r.Verdict, r.Sentence = "unreadable", err.Error()
 	default:
@@ -216,6 +255,13 @@ func readRun(files fs.FS, dir, below string) run {
 }
 
 func readJSON(files fs.FS, name string, v any) error {
+	info, err := fs.Stat(files, name)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Size() > fileSize:
+		return fmt.Errorf("%s: not a file of at most %d MiB", name, fileSize>>20)
+	}
 	text, err := fs.ReadFile(files, name)
 	if err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/internal/suite"
 )
 
 // runsDir is a directory with runs in several states, a suite, and a link to one of the runs.
@@ -33,6 +35,8 @@ func runsDir(t *testing.T) (dir string) {
 	add("torn/a #5", `{"state":`, "")
 	add("torn/6", `{"state":"complete","scenario":"failover"}`, `{"verdict`)
 	write(t, filepath.Join(dir, "night", "index.html"), "a suite")
+	write(t, filepath.Join(dir, "running", suite.ProgressFile), "{}")
+	add("torn/7", `{"scenario":"`+strings.Repeat("x", fileSize)+`"}`, "")
 	if err := os.Symlink("failover/1", filepath.Join(dir, "latest")); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +65,7 @@ func TestRunsAreListed(t *testing.T) {
 	all := []string{
 		"running contention ./contention/3/", "safe contention ./contention/2/report.html",
 		"unsafe failover ./failover/1/report.html", "broken contention ./contention/4/",
-		"unreadable failover ./torn/6/", "unreadable torn/a #5 ./torn/a%20%235/",
+		"unreadable failover ./torn/6/", "unreadable torn/7 ./torn/7/", "unreadable torn/a #5 ./torn/a%20%235/",
 	}
 	for _, c := range []struct {
 		target string
@@ -70,6 +74,8 @@ func TestRunsAreListed(t *testing.T) {
 		{"/", all},
 		{"/?q=FAILover+redisson", all[2:3]},
 		{"/?q=seed+8", all[1:2]},
+		{"/?q=contention+seed+1", nil},
+		{"/?q=SEED+10+no+server", all[3:4]},
 		{"/?q=2026-01-02+03:06", all[:1]},
 		{"/?verdict=broken", all[3:4]},
 		{"/?q=failover&verdict=safe", nil},
@@ -86,7 +92,8 @@ func TestRunsAreListed(t *testing.T) {
 	body := w.Body.String()
 	for _, want := range []string{
 		"Runs in chaos-runs<", "two clients &lt;b&gt;held&lt;/b&gt; it", "no server", `<a href="./night/">night</a>`,
-		`<a href="?q=&amp;verdict=unreadable">2 unreadable</a>`,
+		`<a href="./running/">running</a>`, "torn/7/run.json: not a file of at most 16 MiB",
+		`<a href="?q=&amp;verdict=unreadable">3 unreadable</a>`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page has no %q", want)
