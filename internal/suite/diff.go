@@ -43,10 +43,7 @@ type Change struct {
 // Diff compares suite b with the earlier suite a: a change for each scenario and backend that differs, the most
 // important first. Rows that were skipped or not run are left out, because nothing is known of the lock.
 func Diff(a, b Suite) []Change {
-	known := func(s Suite) []Row {
-		unknown := func(r Row) bool { return r.Outcome == Skipped || r.Outcome == NotRun }
-		return slices.DeleteFunc(slices.Clone(s.Rows), unknown)
-	}
+	known := func(s Suite) []Row { return slices.DeleteFunc(slices.Clone(s.Rows), Row.untested) }
 	self := func(r Row) Row { return r }
 	_, before := grouped(known(a), self)
 	_, after := grouped(known(b), self)
@@ -58,11 +55,18 @@ func Diff(a, b Suite) []Change {
 			all = append(all, c)
 		}
 	}
+	sortChanges(all)
+	return all
+}
+
+// untested reports whether nothing is known of the lock.
+func (r Row) untested() bool { return r.Outcome == Skipped || r.Outcome == NotRun }
+
+func sortChanges(all []Change) {
 	slices.SortStableFunc(all, func(x, y Change) int {
 		return cmp.Or(cmp.Compare(slices.Index(changeKinds(), x.Kind), slices.Index(changeKinds(), y.Kind)),
 			cmp.Compare(x.Scenario, y.Scenario))
 	})
-	return all
 }
 
 type name struct{ scenario, backend string }

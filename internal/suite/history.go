@@ -3,6 +3,7 @@ package suite
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/filelock"
@@ -173,24 +175,102 @@ func (h *History) append(lines []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// night is all records of one day, as one column of the page.
+// night is all records of one suite, as one column of the page.
 type night struct {
-	day     string
+	start   time.Time
 	records []Record
 }
 
-// nights are the last n days with records, in order.
+// nights are the last n suites, in order.
 func (h History) nights(n int) []night {
 	var all []night
 	sorted := slices.Clone(h.Records)
 	slices.SortStableFunc(sorted, func(a, b Record) int { return a.Night.Compare(b.Night) })
 	for _, r := range sorted {
-		day := r.Night.UTC().Format(time.DateOnly)
-		if len(all) == 0 || all[len(all)-1].day != day {
-			all = append(all, night{day: day})
+		if len(all) == 0 || !all[len(all)-1].start.Equal(r.Night) {
+			all = append(all, night{start: r.Night.UTC()})
 		}
 		last := &all[len(all)-1]
 		last.records = append(last.records, r)
 	}
 	return all[max(0, len(all)-n):]
+}
+
+// latest are the rows of the last suite with each backend.
+func (h History) latest() (s Suite) {
+	last := h.lastWith()
+	for _, r := range h.Records {
+		if r.Night.Equal(last[r.Backend]) {
+			s.Rows = append(s.Rows, r.Row)
+		}
+	}
+	return s
+}
+
+// lastWith is the start of the last suite with each backend.
+func (h History) lastWith() map[string]time.Time {
+	last := map[string]time.Time{}
+	for _, r := range h.Records {
+		if r.Night.After(last[r.Backend]) {
+			last[r.Backend] = r.Night
+		}
+	}
+	return last
+}
+
+// Changes are how the scenarios of the last suite with each backend differ from the suite before in which they were.
+func (h History) Changes() (all []Change) {
+	last := h.lastWith()
+	order, runs := grouped(h.Records, func(r Record) Row { return r.Row })
+	for _, n := range order {
+		before, after := lastTwo(runs[n])
+		if len(before) == 0 || !after[0].Night.Equal(last[n.backend]) {
+			continue
+		}
+		if c, differs := compareRows(knownRows(before), knownRows(after)); differs && c.After != "" {
+			c.Scenario, c.Backend = n.scenario, n.backend
+			c.Why = append(c.Why, tested(before[0], after[0])...)
+			all = append(all, c)
+		}
+	}
+	sortChanges(all)
+	return all
+}
+
+// lastTwo are the records of the last suite and of the one before.
+func lastTwo(runs []Record) (before, after []Record) {
+	sorted := slices.Clone(runs)
+	slices.SortStableFunc(sorted, func(a, b Record) int { return a.Night.Compare(b.Night) })
+	for _, r := range sorted {
+		if len(after) > 0 && !after[0].Night.Equal(r.Night) {
+			before, after = after, nil
+		}
+		after = append(after, r)
+	}
+	return before, after
+}
+
+// knownRows are the rows in which the lock was tested.
+func knownRows(records []Record) (rows []Row) {
+	for _, r := range records {
+		if !r.Row.untested() {
+			rows = append(rows, r.Row)
+		}
+	}
+	return rows
+}
+
+// tested are the differences between two suites besides the outcome: another lock, program or expectation.
+func tested(before, after Record) (differences []string) {
+	lock := func(r Record) string { return strings.TrimSpace(r.Lock + " " + r.LockVersion) }
+	for _, d := range []struct{ name, before, after string }{
+		{"lock", lock(before), lock(after)}, {"chaos", before.Version, after.Version},
+		{"expected", before.Expected, after.Expected},
+	} {
+		if d.before != d.after {
+			differences = append(differences, fmt.Sprintf("%s: %s → %s", d.name, cmp.Or(d.before, "unknown"),
+				cmp.Or(d.after, "unknown")))
+		}
+	}
+	return differences
 }

@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -74,7 +75,8 @@ func TestFiveNights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"regression: unsafe since 2026-11-04 (4 seeds), safe before; expected safe"}
+	want := []string{"regression: unsafe since 2026-11-04 (4 seeds), safe before; expected safe: " +
+		"verdict: expected safe, got unsafe"}
 	if got := alerts(again); !slices.Equal(got, want) {
 		t.Errorf("alerts: %q, want %q", got, want)
 	}
@@ -106,6 +108,56 @@ func TestPageShowsAnotherLock(t *testing.T) {
 	if len(g.Lines) != 2 || g.Lines[0].Lock() != "reentrant → redisson" || g.Lines[0].Expected() != "safe" ||
 		g.Lines[1].Lock() != "fair" {
 		t.Errorf("%+v", g.Lines)
+	}
+}
+
+// TestChanges: a scenario is compared with its last suite before, with the known reasons. Two suites of one day are
+// two, and a suite of one backend hides none of another.
+func TestChanges(t *testing.T) {
+	at := func(day, hour int) time.Time { return time.Date(2026, 11, day, hour, 30, 0, 0, time.UTC) }
+	row := func(scenario, backend string, o Outcome, v checker.Verdict, lock string) Row {
+		r := Row{Scenario: scenario, Backend: backend, Outcome: o, Verdict: v, Lock: lock, Expected: "safe"}
+		if o == Differs {
+			r.Why, r.Repeat = []string{"it broke"}, "chaos run"
+		}
+		return r
+	}
+	h := History{Records: []Record{
+		{at(1, 2), "v1", row("a", "sim", AsExpected, checker.Safe, "fair")},
+		{at(1, 2), "v1", row("b", "sim", Differs, checker.Unsafe, "fair")},
+		{at(1, 2), "v1", row("steady", "sim", AsExpected, checker.Safe, "fair")},
+		{at(1, 2), "v1", row("gone", "sim", AsExpected, checker.Safe, "fair")},
+		{at(1, 3), "v1", row("a", "process", AsExpected, checker.Safe, "fair")},
+		{at(2, 2), "v1", row("steady", "sim", AsExpected, checker.Safe, "fair")},
+		{at(2, 9), "v2", row("a", "sim", Differs, checker.Unsafe, "redisson")},
+		{at(2, 9), "v2", row("b", "sim", AsExpected, checker.Safe, "fair")},
+		{at(2, 9), "v2", row("steady", "sim", AsExpected, checker.Safe, "fair")},
+		{at(2, 9), "v2", row("first", "sim", Differs, checker.Unsafe, "fair")},
+		{at(2, 8), "v1", row("a", "process", Differs, checker.Unsafe, "fair")},
+	}}
+	want := []string{
+		"new a on process: as expected (safe) → different (unsafe): it broke",
+		"new a on sim: as expected (safe) → different (unsafe): it broke; lock: fair → redisson; chaos: v1 → v2",
+		"fixed b on sim: different (unsafe) → as expected (safe): chaos: v1 → v2",
+	}
+	var got []string
+	for _, c := range h.Changes() {
+		got = append(got, fmt.Sprintf("%s %s on %s: %s → %s: %s", c.Kind, c.Scenario, c.Backend, c.Before, c.After,
+			strings.Join(c.Why, "; ")))
+	}
+	slices.Sort(got[:min(2, len(got))])
+	if !slices.Equal(got, want) {
+		t.Errorf("changes:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	var page strings.Builder
+	if err := h.Page(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<th>2026-11-02 02:30<th>2026-11-02 08:30<th>2026-11-02 09:30",
+		"Changed since the suite before", "2026-11-02 09:30: 2 of 5 runs"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page has no %q", want)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ type grid struct {
 	Sentence string
 	Good     bool
 	Alerts   []string // verdicts that changed
+	Changes  []Change // since the suite before
 	Notes    []string
 	Trends   bool // lines have a rate
 	Columns  []string
@@ -74,18 +75,26 @@ func (s Suite) page(w io.Writer, sentence string) error {
 func (h History) Page(w io.Writer) error {
 	nights := h.nights(maxNights)
 	g := grid{Sentence: "no suite was added", Trends: true}
-	var latest Suite
+	days := map[string]int{}
 	for _, n := range nights {
-		latest.Rows = nil
+		days[n.start.Format(time.DateOnly)]++
+	}
+	for _, n := range nights {
+		var rows []Row
 		for _, r := range n.records {
-			latest.Rows = append(latest.Rows, r.Row)
+			rows = append(rows, r.Row)
 		}
-		g.add(n.day, latest.Rows)
+		column := n.start.Format(time.DateOnly)
+		if days[column] > 1 {
+			column = n.start.Format("2006-01-02 15:04")
+		}
+		g.add(column, rows)
 	}
+	latest := h.latest()
 	if len(nights) > 0 {
-		g.Sentence = fmt.Sprintf("%s: %s", nights[len(nights)-1].day, latest.Sentence())
+		g.Sentence = fmt.Sprintf("%s: %s", g.Columns[len(nights)-1], latest.Sentence())
 	}
-	g.Good = latest.ExitCode() == 0
+	g.Good, g.Changes = latest.ExitCode() == 0, h.Changes()
 	g.notable(latest)
 	for _, t := range h.Trends() {
 		line := &g.Lines[g.line(Row{Scenario: t.Scenario})]

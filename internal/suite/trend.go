@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -67,8 +68,13 @@ func alert(runs []Record) string {
 	if first < 0 || len(seeds) < 2 {
 		return ""
 	}
-	return fmt.Sprintf("%s since %s (%d seeds), %s before; expected %s", verdict,
+	now := string(verdict)
+	if verdict == runs[first].Verdict { // a property differs
+		now += ", but not as expected,"
+	}
+	text := fmt.Sprintf("%s since %s (%d seeds), %s before; expected %s", now,
 		runs[first+1].Night.UTC().Format(time.DateOnly), len(seeds), runs[first].Verdict, runs[last].Expected)
+	return strings.TrimSuffix(text+": "+runs[last].why(), ": ")
 }
 
 // wilson is the interval in which a rate is with 95 % confidence if k of n runs show it (Wilson 1927).
