@@ -82,3 +82,16 @@ func TestOfAnotherLock(t *testing.T) {
 		}
 	}
 }
+
+// TestProductionOfAnotherLock: the meaning of a verdict in production is not that of another lock's verdict.
+func TestProductionOfAnotherLock(t *testing.T) {
+	for lock, kept := range map[string]bool{"setnx-del-unchecked": true, "mutex": false} {
+		s, err := Load("setnx-del-unchecked", Override{As: "--lock", Path: "lock", Value: lock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (s.Production != "") != kept {
+			t.Errorf("lock %s: %q", lock, s.Production)
+		}
+	}
+}

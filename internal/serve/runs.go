@@ -91,7 +91,7 @@ func (r run) has(words []string) bool {
 				continue
 			}
 		}
-		if !strings.Contains(cells, words[i]) {
+		if !strings.Contains(cells, words[i]) && words[i] != r.Seed {
 			return false
 		}
 	}

@@ -181,8 +181,8 @@ type night struct {
 	records []Record
 }
 
-// nights are the last n suites, in order.
-func (h History) nights(n int) []night {
+// nights are the last maxNights suites, in order.
+func (h History) nights() []night {
 	var all []night
 	sorted := slices.Clone(h.Records)
 	slices.SortStableFunc(sorted, func(a, b Record) int { return a.Night.Compare(b.Night) })
@@ -193,26 +193,41 @@ func (h History) nights(n int) []night {
 		last := &all[len(all)-1]
 		last.records = append(last.records, r)
 	}
-	return all[max(0, len(all)-n):]
+	return all[max(0, len(all)-maxNights):]
 }
 
-// latest are the rows of the last suite with each backend.
+// latest are the rows of the last suite with each backend, of the last maxNights suites. A row without a backend, such
+// as one that was not run, is of the backend of its suite.
 func (h History) latest() (s Suite) {
 	last := h.lastWith()
-	for _, r := range h.Records {
-		if r.Night.Equal(last[r.Backend]) {
-			s.Rows = append(s.Rows, r.Row)
+	for _, n := range h.nights() {
+		for _, r := range n.records {
+			if n.start.Equal(last[cmp.Or(r.Backend, n.backend())]) {
+				s.Rows = append(s.Rows, r.Row)
+			}
 		}
 	}
 	return s
 }
 
-// lastWith is the start of the last suite with each backend.
+// backend is the first backend of a suite; "": no row has one.
+func (n night) backend() string {
+	for _, r := range n.records {
+		if r.Backend != "" {
+			return r.Backend
+		}
+	}
+	return ""
+}
+
+// lastWith is the start of the last suite with each backend. One in which no row has a backend counts only if it is the
+// last of all.
 func (h History) lastWith() map[string]time.Time {
 	last := map[string]time.Time{}
-	for _, r := range h.Records {
-		if r.Night.After(last[r.Backend]) {
-			last[r.Backend] = r.Night
+	for _, n := range h.nights() {
+		delete(last, "")
+		for _, r := range n.records {
+			last[cmp.Or(r.Backend, n.backend())] = n.start
 		}
 	}
 	return last
@@ -221,13 +236,14 @@ func (h History) lastWith() map[string]time.Time {
 // Changes are how the scenarios of the last suite with each backend differ from the suite before in which they were.
 func (h History) Changes() (all []Change) {
 	last := h.lastWith()
-	order, runs := grouped(h.Records, func(r Record) Row { return r.Row })
+	known := slices.DeleteFunc(slices.Clone(h.Records), func(r Record) bool { return r.Row.untested() })
+	order, runs := grouped(known, func(r Record) Row { return r.Row })
 	for _, n := range order {
 		before, after := lastTwo(runs[n])
 		if len(before) == 0 || !after[0].Night.Equal(last[n.backend]) {
 			continue
 		}
-		if c, differs := compareRows(knownRows(before), knownRows(after)); differs && c.After != "" {
+		if c, differs := compareRows(recordRows(before), recordRows(after)); differs && c.Before != c.After {
 			c.Scenario, c.Backend = n.scenario, n.backend
 			c.Why = append(c.Why, tested(before[0], after[0])...)
 			all = append(all, c)
@@ -250,19 +266,21 @@ func lastTwo(runs []Record) (before, after []Record) {
 	return before, after
 }
 
-// knownRows are the rows in which the lock was tested.
-func knownRows(records []Record) (rows []Row) {
+func recordRows(records []Record) (rows []Row) {
 	for _, r := range records {
-		if !r.Row.untested() {
-			rows = append(rows, r.Row)
-		}
+		rows = append(rows, r.Row)
 	}
 	return rows
 }
 
 // tested are the differences between two suites besides the outcome: another lock, program or expectation.
 func tested(before, after Record) (differences []string) {
-	lock := func(r Record) string { return strings.TrimSpace(r.Lock + " " + r.LockVersion) }
+	lock := func(r Record) string {
+		if r.LockVersion == r.Version { // a lock of this program
+			return r.Lock
+		}
+		return strings.TrimSpace(r.Lock + " " + r.LockVersion)
+	}
 	for _, d := range []struct{ name, before, after string }{
 		{"lock", lock(before), lock(after)}, {"chaos", before.Version, after.Version},
 		{"expected", before.Expected, after.Expected},

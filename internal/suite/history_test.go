@@ -134,6 +134,13 @@ func TestChanges(t *testing.T) {
 		{at(2, 9), "v2", row("steady", "sim", AsExpected, checker.Safe, "fair")},
 		{at(2, 9), "v2", row("first", "sim", Differs, checker.Unsafe, "fair")},
 		{at(2, 8), "v1", row("a", "process", Differs, checker.Unsafe, "fair")},
+		{at(1, 1), "v1", row("early", "", NotRun, "", "fair")},                  // of an earlier suite without a backend
+		{at(2, 2), "v1", row("a", "sim", NotRun, "", "fair")},                   // says nothing of the lock
+		{at(2, 2), "v1", row("flaky", "sim", Differs, checker.Unsafe, "fair")},  // the same in both suites
+		{at(2, 2), "v1", row("flaky", "sim", AsExpected, checker.Safe, "fair")}, //
+		{at(2, 9), "v2", row("flaky", "sim", Differs, checker.Unsafe, "fair")},
+		{at(2, 9), "v2", row("flaky", "sim", AsExpected, checker.Safe, "fair")},
+		{at(2, 9), "v2", row("late", "", Skipped, "", "fair")}, // of the suite on sim
 	}}
 	want := []string{
 		"new a on process: as expected (safe) → different (unsafe): it broke",
@@ -154,7 +161,7 @@ func TestChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"<th>2026-11-02 02:30<th>2026-11-02 08:30<th>2026-11-02 09:30",
-		"Changed since the suite before", "2026-11-02 09:30: 2 of 5 runs"} {
+		"Changed since the previous suite", "2026-11-02 09:30: 3 of 8 runs"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page has no %q", want)
 		}

@@ -73,22 +73,18 @@ func (s Suite) page(w io.Writer, sentence string) error {
 
 // Page writes the page of the last nights.
 func (h History) Page(w io.Writer) error {
-	nights := h.nights(maxNights)
+	nights := h.nights()
 	g := grid{Sentence: "no suite was added", Trends: true}
-	days := map[string]int{}
+	days := map[string]int{} // suites of each
 	for _, n := range nights {
 		days[n.start.Format(time.DateOnly)]++
 	}
 	for _, n := range nights {
-		var rows []Row
-		for _, r := range n.records {
-			rows = append(rows, r.Row)
-		}
 		column := n.start.Format(time.DateOnly)
 		if days[column] > 1 {
 			column = n.start.Format("2006-01-02 15:04")
 		}
-		g.add(column, rows)
+		g.add(column, recordRows(n.records))
 	}
 	latest := h.latest()
 	if len(nights) > 0 {

@@ -26,7 +26,7 @@ type Trend struct {
 // Trends are one for each scenario and backend, alerts first.
 func (h History) Trends() []Trend {
 	var known []Record
-	for _, n := range h.nights(maxNights) {
+	for _, n := range h.nights() {
 		for _, r := range n.records {
 			if r.Outcome == AsExpected || r.Outcome == Differs { // else nothing is known of the lock
 				known = append(known, r)
