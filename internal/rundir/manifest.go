@@ -52,7 +52,7 @@ type Manifest struct {
 	Scenario string `json:"scenario"`          // name
 	Summary  string `json:"summary"`           // one sentence, from the scenario
 	Source   string `json:"source,omitempty"`  // of the claim, from the scenario
-	// Production is the meaning of the expected verdict in production, in one line, from the scenario.
+	// Production is the consequence of the expected verdict in production, in one line, from the scenario.
 	Production string `json:"production,omitempty"`
 	YAML       string `json:"yaml"` // the scenario after all overrides
 

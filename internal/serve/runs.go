@@ -31,9 +31,6 @@ const (
 	runsShown   = 500      // on one page; a filter finds the others
 )
 
-// pageFile is the page of a directory, which is shown instead of the list of its runs.
-const pageFile = "index.html"
-
 //go:embed runs.tmpl
 var runsText string
 
@@ -101,13 +98,12 @@ func (r run) has(words []string) bool {
 // listRuns serves the list of the runs below the directory of r, if it has no page of its own and is not a run, and if
 // r does not ask for its files.
 func listRuns(files served, w http.ResponseWriter, r *http.Request) bool {
-	dir, isDir := strings.CutSuffix(r.URL.Path, "/")
+	name, isDir := directory(r)
 	query := r.URL.Query()
 	if !isDir || query.Has("files") {
 		return false
 	}
-	name := cmp.Or(strings.TrimPrefix(path.Clean("/"+dir), "/"), ".")
-	if exists(files, path.Join(name, pageFile)) || exists(files, path.Join(name, rundir.ManifestFile)) {
+	if exists(files, path.Join(name, suite.PageFile)) || exists(files, path.Join(name, rundir.ManifestFile)) {
 		return false
 	}
 	page := runs{
@@ -194,7 +190,7 @@ func (p *runs) find(ctx context.Context, files fs.FS, dir string) (found []run) 
 			return fs.SkipAll
 		}
 		below := strings.TrimPrefix(strings.TrimPrefix(name, dir), "/")
-		own := exists(files, path.Join(name, pageFile)) || exists(files, path.Join(name, suite.ProgressFile))
+		own := exists(files, path.Join(name, suite.PageFile)) || exists(files, path.Join(name, suite.ProgressFile))
 		if name != dir && own {
 			p.Pages = append(p.Pages, link{below, linkTo(below)})
 		}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,7 +10,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/suite"
 )
 
@@ -25,8 +29,10 @@ func runsDir(t *testing.T) (dir string) {
 			write(t, filepath.Join(dir, run, name), "page")
 		}
 	}
-	add("failover/1", `{"state":"complete","scenario":"failover","lock":"redisson","backend":"sim","seed":7,
-		"started":"2026-01-02T03:04:05Z"}`, `{"verdict":"unsafe","sentence":"two clients <b>held</b> it"}`, "report.html")
+	add("failover/1", marshal(t, rundir.Manifest{State: rundir.Complete, Scenario: "failover", Lock: "redisson",
+		Backend: "sim", Seed: 7, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}),
+		marshal(t, rundir.Verdict{Judgement: checker.Judgement{
+			Verdict: checker.Unsafe, Sentence: "two clients <b>held</b> it"}}), "report.html")
 	add("contention/2", `{"state":"complete","scenario":"contention","lock":"reentrant","backend":"process","seed":8,
 		"started":"2026-01-02T03:05:05Z"}`, `{"verdict":"safe","sentence":"3 holds"}`, "report.html")
 	add("contention/3", `{"state":"running","scenario":"contention","lock":"reentrant","seed":9,
@@ -41,6 +47,14 @@ func runsDir(t *testing.T) (dir string) {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+func marshal(t *testing.T, v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // rows are the rows of a list of runs: verdict, scenario and link.

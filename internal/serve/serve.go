@@ -92,13 +92,9 @@ func (s served) Open(name string) (fs.File, error) {
 
 // live serves the page of a suite that is running, if r asks for the page of its directory.
 func live(files fs.FS, w http.ResponseWriter, r *http.Request) bool {
-	dir, isDir := strings.CutSuffix(r.URL.Path, "/")
+	name, isDir := directory(r)
 	if !isDir {
 		return false
-	}
-	name := strings.TrimPrefix(path.Clean("/"+dir), "/")
-	if name == "" {
-		name = "."
 	}
 	below, err := fs.Sub(files, name)
 	if err != nil {
@@ -117,6 +113,12 @@ func live(files fs.FS, w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Refresh", refresh)
 	_, _ = w.Write(page.Bytes()) // an error means that the browser has gone
 	return true
+}
+
+// directory is the directory that r asks for, as a path below the root; false: it asks for a file.
+func directory(r *http.Request) (name string, is bool) {
+	dir, is := strings.CutSuffix(r.URL.Path, "/")
+	return cmp.Or(strings.TrimPrefix(path.Clean("/"+dir), "/"), "."), is
 }
 
 // loopback reports whether a Host header names this machine.

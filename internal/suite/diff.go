@@ -55,19 +55,15 @@ func Diff(a, b Suite) []Change {
 			all = append(all, c)
 		}
 	}
-	sortChanges(all)
+	slices.SortStableFunc(all, func(x, y Change) int {
+		return cmp.Or(cmp.Compare(slices.Index(changeKinds(), x.Kind), slices.Index(changeKinds(), y.Kind)),
+			cmp.Compare(x.Scenario, y.Scenario))
+	})
 	return all
 }
 
 // untested reports whether nothing is known of the lock.
 func (r Row) untested() bool { return r.Outcome == Skipped || r.Outcome == NotRun }
-
-func sortChanges(all []Change) {
-	slices.SortStableFunc(all, func(x, y Change) int {
-		return cmp.Or(cmp.Compare(slices.Index(changeKinds(), x.Kind), slices.Index(changeKinds(), y.Kind)),
-			cmp.Compare(x.Scenario, y.Scenario))
-	})
-}
 
 type name struct{ scenario, backend string }
 

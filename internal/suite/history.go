@@ -14,7 +14,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/filelock"
@@ -233,62 +232,9 @@ func (h History) lastWith() map[string]time.Time {
 	return last
 }
 
-// Changes are how the scenarios of the last suite with each backend differ from the suite before in which they were.
-func (h History) Changes() (all []Change) {
-	last := h.lastWith()
-	known := slices.DeleteFunc(slices.Clone(h.Records), func(r Record) bool { return r.Row.untested() })
-	order, runs := grouped(known, func(r Record) Row { return r.Row })
-	for _, n := range order {
-		before, after := lastTwo(runs[n])
-		if len(before) == 0 || !after[0].Night.Equal(last[n.backend]) {
-			continue
-		}
-		if c, differs := compareRows(recordRows(before), recordRows(after)); differs && c.Before != c.After {
-			c.Scenario, c.Backend = n.scenario, n.backend
-			c.Why = append(c.Why, tested(before[0], after[0])...)
-			all = append(all, c)
-		}
-	}
-	sortChanges(all)
-	return all
-}
-
-// lastTwo are the records of the last suite and of the one before.
-func lastTwo(runs []Record) (before, after []Record) {
-	sorted := slices.Clone(runs)
-	slices.SortStableFunc(sorted, func(a, b Record) int { return a.Night.Compare(b.Night) })
-	for _, r := range sorted {
-		if len(after) > 0 && !after[0].Night.Equal(r.Night) {
-			before, after = after, nil
-		}
-		after = append(after, r)
-	}
-	return before, after
-}
-
 func recordRows(records []Record) (rows []Row) {
 	for _, r := range records {
 		rows = append(rows, r.Row)
 	}
 	return rows
-}
-
-// tested are the differences between two suites besides the outcome: another lock, program or expectation.
-func tested(before, after Record) (differences []string) {
-	lock := func(r Record) string {
-		if r.LockVersion == r.Version { // a lock of this program
-			return r.Lock
-		}
-		return strings.TrimSpace(r.Lock + " " + r.LockVersion)
-	}
-	for _, d := range []struct{ name, before, after string }{
-		{"lock", lock(before), lock(after)}, {"chaos", before.Version, after.Version},
-		{"expected", before.Expected, after.Expected},
-	} {
-		if d.before != d.after {
-			differences = append(differences, fmt.Sprintf("%s: %s → %s", d.name, cmp.Or(d.before, "unknown"),
-				cmp.Or(d.after, "unknown")))
-		}
-	}
-	return differences
 }

@@ -20,7 +20,7 @@ type grid struct {
 	Sentence string
 	Good     bool
 	Alerts   []string // verdicts that changed
-	Changes  []Change // since the suite before
+	Changes  []Change // since the previous suite
 	Notes    []string
 	Trends   bool // lines have a rate
 	Columns  []string

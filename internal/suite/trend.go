@@ -88,3 +88,58 @@ func wilson(k, n int) (low, high float64) {
 	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
 	return max(0, center-half), min(1, center+half)
 }
+
+// Changes are how the scenarios of the last suite with each backend differ from the suite before in which they were.
+func (h History) Changes() []Change {
+	last := h.lastWith()
+	known := slices.DeleteFunc(slices.Clone(h.Records), func(r Record) bool { return r.Row.untested() })
+	order, runs := grouped(known, func(r Record) Row { return r.Row })
+	var a, b Suite
+	also := map[name][]string{}
+	for _, n := range order {
+		before, after := lastTwo(runs[n])
+		if len(before) == 0 || !after[0].Night.Equal(last[n.backend]) {
+			continue
+		}
+		a.Rows, b.Rows = append(a.Rows, recordRows(before)...), append(b.Rows, recordRows(after)...)
+		also[n] = tested(before[0], after[0])
+	}
+	all := slices.DeleteFunc(Diff(a, b), func(c Change) bool { return c.Before == c.After })
+	for i, c := range all {
+		all[i].Why = append(slices.Clone(c.Why), also[name{c.Scenario, c.Backend}]...)
+	}
+	return all
+}
+
+// lastTwo are the records of the last suite and of the one before.
+func lastTwo(runs []Record) (before, after []Record) {
+	sorted := slices.Clone(runs)
+	slices.SortStableFunc(sorted, func(a, b Record) int { return a.Night.Compare(b.Night) })
+	for _, r := range sorted {
+		if len(after) > 0 && !after[0].Night.Equal(r.Night) {
+			before, after = after, nil
+		}
+		after = append(after, r)
+	}
+	return before, after
+}
+
+// tested are the differences between two suites besides the outcome: another lock, program or expectation.
+func tested(before, after Record) (differences []string) {
+	lock := func(r Record) string {
+		if r.LockVersion == r.Version { // a lock of this program
+			return r.Lock
+		}
+		return strings.TrimSpace(r.Lock + " " + r.LockVersion)
+	}
+	for _, d := range []struct{ name, before, after string }{
+		{"lock", lock(before), lock(after)}, {"chaos", before.Version, after.Version},
+		{"expected", before.Expected, after.Expected},
+	} {
+		if d.before != d.after {
+			differences = append(differences, fmt.Sprintf("%s: %s → %s", d.name, cmp.Or(d.before, "unknown"),
+				cmp.Or(d.after, "unknown")))
+		}
+	}
+	return differences
+}
