@@ -95,6 +95,15 @@ func TestShortHoldsLeaveNoWatches(t *testing.T) {
 		!strings.Contains(answer, "Total watches:0\n") {
 		t.Errorf("watches are left: %s (%v)", answer, err)
 	}
+	session, err := c.sessions.Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	if len(session.watches) > 0 { // replies of the next connection would wait for them
+		t.Errorf("the client counts on watches that are not there: %v", session.watches)
+	}
 }
 
 // TestManyWatches: all holds of a client are watched again after a connection was lost, also if that takes a large
