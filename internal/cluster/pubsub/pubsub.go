@@ -25,7 +25,7 @@ type Filter struct {
 	kind     byte   // '>' or '*'; any other: no message
 	index    int    // of the current element in the outermost array
 	word     []byte // the first element, perhaps incomplete
-	name     string // the first element, when it is complete
+	counted  *bool  // channels or shards, if the third element is their number; nil: it is not
 	number   int64  // the third element; -1: not a number
 	decision decision
 	pending  []byte // its bytes while undecided
@@ -88,7 +88,7 @@ func (f *Filter) atStart() bool {
 // returns its length.
 func (f *Filter) step(data []byte, muted bool) int {
 	if f.atStart() {
-		f.kind, f.index, f.name, f.number, f.decision = data[0], 0, "", -1, pass
+		f.kind, f.index, f.counted, f.number, f.decision = data[0], 0, nil, -1, pass
 		f.word = f.word[:0]
 		if muted && (f.kind == '*' || f.kind == '>') {
 			f.decision = undecided
@@ -132,16 +132,17 @@ const maxWord = 16
 
 // decide decides on a frame by its first element.
 func (f *Filter) decide() {
-	f.name = string(bytes.TrimRight(f.word, "\r\n"))
-	if f.decision != undecided {
-		return
-	}
+	muted := f.decision == undecided
 	f.decision = pass
-	switch f.name {
+	switch string(bytes.TrimRight(f.word, "\r\n")) {
 	case "message", "pmessage", "smessage":
-		if f.kind == '>' || f.channels || f.shards {
+		if muted && (f.kind == '>' || f.channels || f.shards) {
 			f.decision = drop
 		}
+	case "subscribe", "psubscribe", "unsubscribe", "punsubscribe":
+		f.counted = &f.channels
+	case "ssubscribe", "sunsubscribe":
+		f.counted = &f.shards
 	}
 }
 
@@ -225,14 +226,8 @@ func (f *Filter) finishElement() {
 		}
 		f.elements = f.elements[:top]
 	}
-	if f.number < 0 {
-		return
-	}
-	switch f.name {
-	case "subscribe", "psubscribe", "unsubscribe", "punsubscribe":
-		f.channels = f.number > 0
-	case "ssubscribe", "sunsubscribe":
-		f.shards = f.number > 0
+	if f.number >= 0 && f.counted != nil {
+		*f.counted = f.number > 0
 	}
 }
 

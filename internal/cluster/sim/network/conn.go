@@ -210,11 +210,11 @@ func (f *flow) arriveNow() {
 // take removes the first segment and schedules the next.
 func (f *flow) take() {
 	f.queue[0] = Segment{}
-	f.queue = f.queue[1:]
-	if len(f.queue) == 0 {
-		f.queue = nil
+	if len(f.queue) == 1 {
+		f.queue = f.queue[:0]
 		return
 	}
+	f.queue = f.queue[1:]
 	w := f.conn.world
 	at := max(f.queue[0].due, w.Slots.snap(w.Now()+1, f.slot))
 	w.at(at, f.rank(), f)

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -137,7 +138,11 @@ func (s *socket) Receive(seg Segment) {
 		if s.frames != nil {
 			s.frames.read(seg.Data)
 		}
-		s.buf = append(s.buf, seg.Data...)
+		if len(s.buf) > 0 {
+			s.buf = append(s.buf, seg.Data...)
+		} else {
+			s.buf = slices.Clip(seg.Data) // nobody else uses it from now on
+		}
 	}
 	s.wake()
 }

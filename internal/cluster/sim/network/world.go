@@ -34,8 +34,7 @@ type World struct {
 	count    uint64 // of events ever put into the queue
 	timer    *time.Timer
 	timerAt  int64         // instant that the timer is set to; never: it is not
-	due      chan struct{} // holds one: there is an event that is due
-	done     chan struct{} // closed by close
+	due      chan struct{} // holds one: there is an event that is due; closed by Close
 	armed    int64         // instant of the earliest event that the timer or due announces; never: none
 	Closed   bool
 	Hash     uint64
@@ -75,7 +74,7 @@ func NewWorld(seed uint64, l slotTable, trace io.Writer, latency Span) *World {
 	w := &World{epoch: time.Now(), Seed: seed, Slots: l, trace: trace, latency: latency, armed: Never,
 		names: map[string]uint64{}, Addresses: map[string]*Host{}, others: map[string]*Actor{},
 		protected: map[string]bool{}, Hash: seed, timerAt: Never, due: make(chan struct{}, 1)}
-	w.timer, w.done = time.NewTimer(time.Hour), make(chan struct{})
+	w.timer = time.NewTimer(time.Hour)
 	w.timer.Stop()
 	go w.loop()
 	return w
@@ -90,10 +89,11 @@ func (w *World) loop() {
 			w.timerAt = Never
 			w.Mu.Unlock()
 			w.pump()
-		case <-w.due:
+		case _, open := <-w.due:
+			if !open {
+				return
+			}
 			w.pump()
-		case <-w.done:
-			return
 		}
 	}
 }
@@ -210,7 +210,7 @@ func (w *World) Close() {
 	w.Closed = true
 	w.queue = nil
 	w.timer.Stop()
-	close(w.done)
+	close(w.due)
 	waiting := slices.SortedFunc(slices.Values(w.sleepers), func(a, b *sleeper) int {
 		return cmp.Compare(a.since, b.since)
 	})
