@@ -52,8 +52,8 @@ LONG_TESTS := $(LONG_TESTS)|TestCheckJudgesTheTestdata|TestCausesOnProcess|TestS
 LONG_TESTS := $(LONG_TESTS)|TestReplicaIsEqual|TestSameAsRedis|TestScenariosEndOnSimAsTheyExpect|TestSameSeedSameRun
 LONG_TESTS := $(LONG_TESTS)|TestAccessibility|TestNarrowPageCutsNoMarker|TestScale|TestMarkersCoverNoLabel
 LONG_TESTS := $(LONG_TESTS)|TestNarrowPageCoversNoLabel|TestScriptDrawsTheSamePicture|TestNightly|TestKubernetes|TestSlurm|TestJobsOfALock
-LONG_TESTS := $(LONG_TESTS)|TestStoppedHarness|TestStoppedClient|TestScenarios
-LONG_PACKAGES := ./internal/runner ./internal/cluster/sim/engine ./checker ./reports ./deploy ./cmd/chaos ./internal/lab/mutants
+LONG_TESTS := $(LONG_TESTS)|TestStoppedHarness|TestStoppedClient|TestScenarios|TestHazelcast
+LONG_PACKAGES := ./examples ./internal/runner ./internal/cluster/sim/engine ./checker ./reports ./deploy ./cmd/chaos ./internal/lab/mutants
 
 # Packages without a goroutine of their own (internal/style checks it): make test runs all of their tests but the long ones.
 SEQUENTIAL := ./deploy ./examples ./internal/lab/mutants ./internal/style ./reports ./scenarios

@@ -1,12 +1,14 @@
 package examples
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/cluster/installed"
+	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/reports"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -74,6 +76,24 @@ func TestNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	runOn(t, s, "python3", "nats-server")
+}
+
+// TestHazelcast: one of three members of Hazelcast's CP subsystem is killed while its FencedLock is held.
+func TestHazelcast(t *testing.T) {
+	race.SkipLong(t, "it starts three Java servers")
+	t.Chdir("..")
+	for _, file := range []string{"bin/hazelcast/hazelcast-5.3.8.jar", "bin/hazelcast/python/hazelcast"} {
+		if _, err := os.Stat(file); err != nil {
+			t.Skipf("NOT RUN: %v: scripts/hazelcast downloads it", err)
+		}
+	}
+	s, err := scenarios.Load("examples/servers/hazelcast.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, page := runOn(t, s, "python3", "java"); strings.Contains(page, "could not be identified") {
+		t.Error("a member that connects from the address that it announces is not recognized")
+	}
 }
 
 // TestFileLock: a lock without servers. A process that is stopped keeps its lock.

@@ -66,6 +66,9 @@ func (c *Cluster) identifyByProcess(from, listen netip.AddrPort, to string) stri
 		return name
 	}
 	for _, s := range c.nodes {
+		if s.location.Gate.Addr() == from.Addr() { // it connects from the address that it announces
+			return s.name
+		}
 		if p := s.proc.Load(); p != nil {
 			if p, ok := p.Process.(*child.Process); ok && p.HasSocket(from, listen) {
 				return s.name
