@@ -128,6 +128,7 @@ func (c *checks) topology() cluster.Topology {
 	}
 	for _, kind := range []string{
 		cluster.Single, cluster.Replicated, cluster.Quorum, cluster.Sharded, cluster.Sentinel, cluster.ZooKeeper,
+		cluster.Etcd, cluster.Postgres, cluster.MySQL,
 	} {
 		if c.Lock.Runs(kind) {
 			return cluster.Topology{Kind: kind}
@@ -247,6 +248,9 @@ func (c *checks) request(op, key, owner string, wait time.Duration) client.Reque
 	a := client.Acquire{Key: key, Owner: owner}
 	if op == history.OpAcquire.String() || op == history.OpTry.String() {
 		a.Lease, a.Wait = lease, wait
+	}
+	if c.Lock.Can.Has(promise.Unleased) {
+		a.Lease = 0
 	}
 	if c.Lock.Can.Has(promise.ReadWrite) {
 		a.Mode = "write"

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/locks"
+	"github.com/lockchaos/lockchaos/promise"
 )
 
 // broken are mistakes of a client, made by changing the example, and the checks that have to find them.
@@ -99,5 +101,19 @@ func TestBrokenClients(t *testing.T) {
 				t.Errorf("%s was not found: %+v", b.check, result.Findings)
 			}
 		})
+	}
+}
+
+// TestTopologies: a lock is checked on servers that it runs on, and only a lock with leases is asked for one.
+func TestTopologies(t *testing.T) {
+	for _, row := range locks.Catalog() {
+		c := &checks{Options: Options{Lock: row}}
+		if kind := c.topology().Kind; !row.Runs(kind) {
+			t.Errorf("%s is checked on topology %s", row.Name, kind)
+		}
+		r := c.request(history.OpAcquire.String(), key, "a", longWait)
+		if unleased := row.Can.Has(promise.Unleased); unleased != (r.Lease == 0) {
+			t.Errorf("%s: unleased is %v, and it is asked for a lease of %s", row.Name, unleased, r.Lease)
+		}
 	}
 }
