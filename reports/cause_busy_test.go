@@ -302,3 +302,27 @@ func TestSessionEndedOnBusyServer(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionEndedUnseen: the reset of a connection ends a session, whether the harness reads the lock or not.
+func TestSessionEndedUnseen(t *testing.T) {
+	for _, seen := range []bool{true, false} {
+		s := newSynth("reset", "orders", 3, cluster.Topology{Kind: cluster.Postgres}, 1)
+		s.hold(2, "c2-1", 0, holdTimes{5, 10, 400, 0})
+		s.hold(0, "c0-1", 0, holdTimes{20, 410, 3000, 0})
+		s.hold(1, "c1-1", 0, holdTimes{30, 620, 2500, 0})
+		s.fault(600, "connection-reset", history.FaultValue{ID: 1, Phase: history.Injected, Target: "client:0"})
+		s.fault(605, "connection-reset", history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "client:0"})
+		if seen {
+			s.watch("n1", "master", 0, 410, owned("c2-1", 10, 400, -1))
+			s.watch("n1", "master", 415, 610, owned("c0-1", 410, 605, -1))
+			s.watch("n1", "master", 625, 3100, owned("c1-1", 620, 2500, -1))
+		} else {
+			s.watch("n1", "master", 0, 3100, noHolder)
+		}
+		s.number()
+		s.overlap(checker.BrokenPromise, 0, 1, 620, 2500)
+		if story := s.load(t).Story; story.Cause != "session-ended" || !strings.Contains(story.Sentence, "reset at 0.605 s") {
+			t.Errorf("seen %v: cause %s: %s", seen, story.Cause, story.Sentence)
+		}
+	}
+}

@@ -264,7 +264,7 @@ func (q *inquiry) clockChanged(node string, from, to time.Duration) bool {
 // findSessionEnded: the hold, which has no lease, ended with the session of its client, whose connection a fault cut,
 // or of which the server had heard nothing for longer than its timeout.
 func findSessionEnded(q *inquiry) *Cause {
-	if q.node() == "" || q.p.ValidUntil > 0 || !q.r.Manifest.Topology.Database() {
+	if !q.oneNode() || q.p.ValidUntil > 0 || !q.r.Manifest.Topology.Database() {
 		return nil
 	}
 	a, b := q.p.A, q.p.B
@@ -273,7 +273,7 @@ func findSessionEnded(q *inquiry) *Cause {
 		return f.Does(history.FaultDrops, history.ObjectConnections)
 	})
 	switch option := q.idleTimeout(); {
-	case option != "" && cut == nil:
+	case option != "" && cut == nil && q.node() != "":
 		if f := q.r.FaultIn(a, a.From, b.From); f != nil {
 			c.blame(f, "%s and ", f.During())
 		}
