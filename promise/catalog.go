@@ -18,11 +18,11 @@ const (
 	MultiKey
 	Scripts
 	KeepsGrants
+	Unleased
 
 	// House: operations and kinds of locks.
 
 	RefusesReentry
-	Unleased
 	WriterPreference
 	RefusesUpgrade
 	RefusesExcessPermits
@@ -108,15 +108,15 @@ var rows = []Promise{
 		Meaning: "keeps a grant until it is released or its promise ends, provided that its servers keep their stored " +
 			"data; also when one of them is killed, paused, cut off or replaced",
 	},
+	{
+		Set: Unleased, Name: "unleased",
+		Meaning: "has no leases: a hold lasts until it is released. `lease_ms` is always 0 then, and no rule about leases " +
+			"applies",
+	},
 
 	{
 		Set: RefusesReentry, Name: "refuses-reentry", House: true, Replies: []string{"acquire.code"},
 		Meaning: "refuses an owner that already holds it, with code `reentered`",
-	},
-	{
-		Set: Unleased, Name: "unleased", House: true,
-		Meaning: "has no leases: a hold lasts until it is released. `lease_ms` is always 0 then, and no rule about leases " +
-			"applies",
 	},
 	{
 		Set: WriterPreference, Name: "writer-preference", House: true,
