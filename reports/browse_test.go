@@ -163,7 +163,7 @@ func TestArrowKeysStep(t *testing.T) {
 		"0.011 s: client 0: acquire of orders succeeds with token 1 after 1 ms (event 1). Event 2 of 15 of orders",
 		"0.020 s: client 1 invokes acquire of orders (event 2). Event 3 of 15 of orders",
 		"0.011 s: client 0: acquire of orders succeeds with token 1 after 1 ms (event 1). Event 2 of 15 of orders",
-		"3.101 s: pause-client on client 2 takes effect: stopped. Event 15 of 15 of orders",
+		"3.101 s: pause-client on client 2 takes effect: stopped (event 17). Event 15 of 15 of orders",
 		"0.010 s: client 0 invokes acquire of orders (event 0). Event 1 of 15 of orders",
 	}
 	if diff := cmp.Diff(want, seen); diff != "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/stats"
+	"github.com/lockchaos/lockchaos/reports/diagram"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/reports/timeline"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -57,6 +58,10 @@ type view struct {
 	SamplingTooWide bool   // too rarely near a fault
 	Jump            bool
 	Story           evidence.Story
+	Shown           evidence.Step // that the diagram shows first
+	Diagram         template.HTML // of the nodes and the clients; empty: there is no instant to show
+	DiagramText     string
+	Moving          template.JS // the data of its script
 	Overview        template.HTML
 
 	Faults         []faultRow
@@ -122,9 +127,17 @@ func newPage(r *evidence.Run) (*view, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the page script: %w", err)
 	}
+	drawing, look, err := diagram.Assets()
+	if err != nil {
+		return nil, err
+	}
+	style, script = append(look, style...), append(drawing, script...)
 	p := &view{Style: template.CSS(style), Script: template.JS(script), ScriptHash: template.HTMLAttr(hashOf(script))}
 	p.header(r)
 	p.story(r)
+	if err := p.diagram(r); err != nil {
+		return nil, err
+	}
 	p.tables(r)
 	p.configuration(r)
 	p.cited(r)
@@ -189,6 +202,24 @@ func (p *view) story(r *evidence.Run) {
 	}
 	p.Jump = r.Worst != nil
 	p.Story = r.Story
+}
+
+// diagram draws the nodes and the clients at the step at which the violation began, or else at the first one.
+func (p *view) diagram(r *evidence.Run) error {
+	if len(p.Story.Steps) == 0 {
+		return nil
+	}
+	p.Shown = p.Story.Steps[0]
+	if r.Worst != nil {
+		if s := evidence.LastOf(p.Story.Steps, func(s *evidence.Step) bool { return s.Time <= r.Worst.Start }); s != nil {
+			p.Shown = *s
+		}
+	}
+	scene := diagram.New(r, p.picture.Key, p.picture.Clients())
+	frame := scene.At(p.Shown.Time)
+	data, err := scene.Data()
+	p.Diagram, p.DiagramText, p.Moving = scene.SVG(frame), frame.Sentence(), template.JS(data)
+	return err
 }
 
 // Codes escapes text and turns `words in backquotes` into code.

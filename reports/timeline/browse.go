@@ -42,7 +42,7 @@ type Columns struct {
 	Nodes   []browseNode   `json:"nodes"`
 	States  browseStates   `json:"states"`
 	Found   []browseViol   `json:"violations"`
-	Steps   []browseMarker `json:"steps"`
+	Steps   []browseStep   `json:"steps"`
 }
 
 type browseOps struct {
@@ -101,6 +101,7 @@ type browseFault struct {
 	State   string         `json:"state,omitempty"` // the state while it is in force
 	Effects []browseMarker `json:"effects"`
 	Index   int            `json:"index"`
+	Healed  int            `json:"healed"` // the event; -1: none
 }
 
 // browseNode is when a node was master, replied, and did not.
@@ -119,6 +120,8 @@ type browseStates struct {
 	Key     column         `json:"key"`
 	From    deltas         `json:"from"`
 	Length  column         `json:"length"`
+	Before  column         `json:"before"` // since the sample before, 0: none without a gap
+	After   column         `json:"after"`  // from its last sample to the next one, 0: none without a gap
 	Holder  column         `json:"holder"`
 	TTL     column         `json:"ttl"` // -1: no expiry
 }
@@ -145,11 +148,17 @@ type browseViol struct {
 	Drawn    bool   `json:"drawn"` // in the picture of another one
 }
 
-// browseMarker is an instant with its text.
+// browseMarker is an event with its text.
 type browseMarker struct {
-	Time int64  `json:"t"`
-	Text string `json:"text"`
-	N    int    `json:"n,omitempty"`
+	Time  int64  `json:"t"`
+	Text  string `json:"text"`
+	Index int    `json:"index"` // of the event; -1: none
+}
+
+// browseStep is a step of the story.
+type browseStep struct {
+	browseMarker
+	N int `json:"n"`
 }
 
 // Browse packs as much of the run as fits in a number of bytes, around the part that
@@ -204,7 +213,8 @@ func NewColumns(r *evidence.Run, part, shown evidence.Interval, key string) *Col
 	d.AddNodes(r, part, keyOf)
 	d.violations(r, keyOf)
 	for _, s := range r.Story.Steps {
-		d.Steps = append(d.Steps, browseMarker{micros(s.Time), format.Line(r.History.NameProcesses(s.Text)), s.N})
+		text := format.Line(r.History.NameProcesses(s.Text))
+		d.Steps = append(d.Steps, browseStep{browseMarker{micros(s.Time), text, s.Event}, s.N})
 	}
 	return d
 }
@@ -311,12 +321,12 @@ func (d *Columns) faults(r *evidence.Run) {
 	for f := range evidence.Each(r.Faults) {
 		b := browseFault{Name: format.Line(f.Name), Target: format.Line(evidence.TargetName(f.Target)),
 			From: micros(f.Inject), Until: -1, Single: f.Single, Detail: format.Line(f.Detail), State: format.Line(f.State()),
-			Index: int(f.Event)}
+			Index: int(f.Event), Healed: int(f.HealEvent)}
 		if f.Heal != history.Infinity {
 			b.Until = micros(f.Heal)
 		}
 		for _, e := range f.Effects {
-			b.Effects = append(b.Effects, browseMarker{Time: micros(e.Time), Text: format.Line(e.Detail)})
+			b.Effects = append(b.Effects, browseMarker{micros(e.Time), format.Line(e.Detail), int(e.Index)})
 		}
 		d.Faults = append(d.Faults, b)
 	}

@@ -59,33 +59,37 @@ func (b *browsing) node(number int64, node string) {
 		if s.Time > b.part.Until {
 			break
 		}
-		end := s.Time
+		end, before := s.Time, int64(0)
 		if i+1 < len(samples) && samples[i+1].Time-s.Time <= b.r.Witness.Gap {
 			end = samples[i+1].Time
+		}
+		if i > 0 && s.Time-samples[i-1].Time <= b.r.Witness.Gap {
+			before = micros(s.Time) - micros(samples[i-1].Time)
 		}
 		if end < b.part.From || !s.Up {
 			continue
 		}
 		for _, key := range slices.Sorted(maps.Keys(s.Keys)) {
-			b.sample(number, key, i, evidence.Interval{From: s.Time, Until: end}, s)
+			b.sample(number, key, i, before, evidence.Interval{From: s.Time, Until: end}, s)
 		}
 	}
 }
 
 // sample adds the state of a key in a sample, or continues the one before.
-func (b *browsing) sample(node int64, key string, i int, w evidence.Interval, s *history.Sample) {
+func (b *browsing) sample(node int64, key string, i int, before int64, w evidence.Interval, s *history.Sample) {
 	k, ok := b.keyOf[key]
 	if !ok {
 		return
 	}
 	t := &b.d.States
 	who := b.r.HeldBy(key, s)
+	after := micros(w.Until) - micros(s.Time)
 	next := i + 1
 	if w.Until == w.From {
 		next = -1 // a gap follows
 	}
 	if o, ok := b.open[key]; ok && o.next == i && o.who == who {
-		t.Length[o.row] = micros(w.Until) - t.From[o.row]
+		t.Length[o.row], t.After[o.row] = micros(w.Until)-t.From[o.row], after
 		o.next = next
 		b.open[key] = o
 		return
@@ -97,7 +101,7 @@ func (b *browsing) sample(node int64, key string, i int, w evidence.Interval, s 
 	}
 	t.Node, t.Key, t.From = append(t.Node, node), append(t.Key, int64(k)), append(t.From, micros(w.From))
 	t.Length, t.Holder = append(t.Length, micros(w.Until)-micros(w.From)), append(t.Holder, b.holder(who))
-	t.TTL = append(t.TTL, ttl)
+	t.TTL, t.Before, t.After = append(t.TTL, ttl), append(t.Before, before), append(t.After, after)
 }
 
 func (b *browsing) holder(who evidence.KeyHolder) int64 {

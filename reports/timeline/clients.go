@@ -112,7 +112,7 @@ func (t *Timeline) hold(h *evidence.Hold, color int, writes []*history.Touched) 
 		if h.Token > 0 {
 			texts = []string{fmt.Sprintf("holds · token %d", h.Token), fmt.Sprintf("token %d", h.Token), fmt.Sprint(h.Token)}
 		}
-		t.D.labelParts(partsOf(w, writes), t.y+20, inkOn(max(color, 0)), texts...)
+		t.D.labelParts(partsOf(w, writes), t.y+20, Ink(max(color, 0)), texts...)
 	}
 	switch {
 	case h.Lost():

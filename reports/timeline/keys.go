@@ -69,7 +69,7 @@ func (t *Timeline) keyHeld(node string, w evidence.Interval, st evidence.NodeSta
 	default:
 		tip += fmt.Sprintf(", %s at %s", leftEnd, format.Instant(st.Last.Time))
 	}
-	look, ink := "", inkOn(max(color, 0))
+	look, ink := "", Ink(max(color, 0))
 	if who.Earlier { // paler than the palette: with the ink of the page
 		look, ink = ` opacity=".6"`, "var(--pale-ink)"
 	}

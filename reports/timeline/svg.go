@@ -21,8 +21,8 @@ func Palette(i int) string {
 	return colors[i%len(colors)]
 }
 
-// inkOn is the color of text on a color of the palette, dark or white.
-func inkOn(i int) string {
+// Ink is the color of text on a color of the palette, dark or white.
+func Ink(i int) string {
 	switch i % 8 {
 	case 0, 2, 5, 6:
 		return "#ffffff"

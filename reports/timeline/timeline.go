@@ -63,6 +63,9 @@ func (t *Timeline) HTML() (template.HTML, []string) {
 	return t.D.done(pictureWidth, label, "timeline"), t.notes
 }
 
+// Clients are those with a row, once the timeline is drawn.
+func (t *Timeline) Clients() []int { return t.clients }
+
 // notDrawn adds a note if n things are not drawn.
 func (t *Timeline) notDrawn(n int, noun, where string) {
 	if n > 0 {

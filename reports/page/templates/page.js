@@ -3,7 +3,7 @@
 (function () {
   'use strict';
   var svg = document.querySelector('svg.timeline'), source = document.getElementById('data');
-  var D, x0, x1, from, until, key, chosen, wanted = -1, cursor = -1, W = 1200, LEFT = 168, RIGHT = 1184;
+  var D, x0, x1, from, until, key, chosen, wanted = -1, cursor = -1, spot = -1, diagram, moment = -1, playing = 0, W = 1200, LEFT = 168, RIGHT = 1184;
   var OK = 2, FAIL = 3, INFO = 4; // outcomes, as history.Type
   if (!svg) return;
   var defs = svg.querySelector('defs').outerHTML, wide = svg.closest('.wide');
@@ -130,7 +130,7 @@
     return {step: step, at: out};
   }
 
-  // Colors, as palette and inkOn in svg.go.
+  // Colors, as palette and Ink in svg.go.
   var palette = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#8d6e3f', '#6a5acd', '#7f8c2d'];
   function colorOf(c) { return c < 0 ? -1 : D.colors[c] === undefined ? c : D.colors[c]; }
   function fill(i) { return i < 0 ? '#8a94a0' : palette[i % 8]; }
@@ -477,8 +477,8 @@
       raw('<line class="elbow" x1="' + f1(x(m.t)) + '" x2="' + f1(at) + '" y1="34" y2="24"/><g transform="translate(' + f1(at) + ' 14)">' +
         '<circle r="10.5" class="dot"/><text y="4" class="num">' + m.n + '</text>' + tip(instant(m.t) + ': ' + m.text) + '</g></g>');
     });
-    if (cursor >= 0) {
-      var t = eventTime(events()[cursor]);
+    if (cursor >= 0 || spot >= 0) { // an event, or a step without one
+      var t = cursor >= 0 ? eventTime(events()[cursor]) : spot;
       if (t >= from && t <= until) {
         line(t, 44, y, 'class="cursor"');
         mark(t, 44, '', '<path d="M-6-8H6L0 1z" class="here"/>');
@@ -536,7 +536,7 @@
     var v = D.violations[i], found = [];
     if (!v.steps) {
       everyEvent(function (kind, k, part, t, index) {
-        if (index >= 0 && v.events.indexOf(index) >= 0) found.push({t: t, text: eventText([kind, k, part]), event: index});
+        if (index >= 0 && v.events.indexOf(index) >= 0) found.push({t: t, text: eventText([kind, k, part]), index: index});
       });
       var begin = found.reduce(function (t, s) { return Math.min(t, s.t); }, v.from);
       D.faults.filter(function (f) { // in force between the first evidence and the end
@@ -544,9 +544,9 @@
       }).slice(-5).forEach(function (f) {
         var e = (f.effects || [])[0];
         found.push({t: e ? e.t : f.from, text: f.name + (f.target ? ' on ' + f.target : '') + (e ? ': ' + e.text : ' (no effect observed)'),
-          event: f.index});
+          index: e ? e.index : f.index});
       });
-      found.sort(function (p, q) { return p.t - q.t || p.event - q.event; });
+      found.sort(function (p, q) { return p.t - q.t || p.index - q.index; });
       found.forEach(function (s, n) { s.n = n + 1; });
       v.steps = found;
     }
@@ -561,14 +561,14 @@
     if (chosen === D.worst && storyHTML) { story.innerHTML = storyHTML; return; }
     story.innerHTML = stepsOf(chosen).map(function (s) {
       return '<li data-n="' + s.n + '"><span class="n">' + s.n + '</span><time>' + instant(s.t) + '</time><p>' + esc(s.text) + ' ' +
-        (document.getElementById('e' + s.event) ? '<a href="#e' + s.event + '">event ' + s.event + '</a>' :
-          '<span class="quiet">event ' + s.event + '</span>') + '</p></li>';
+        (document.getElementById('e' + s.index) ? '<a href="#e' + s.index + '">event ' + s.index + '</a>' :
+          '<span class="quiet">event ' + s.index + '</span>') + '</p></li>';
     }).join('');
   }
   var order; // violations by time
   function choose(i) {
     var v = D.violations[i];
-    chosen = i; wanted = -1; cursor = -1;
+    chosen = i; wanted = -1; cursor = spot = -1;
     setKey(v.key >= 0 ? v.key : key);
     if (i === D.worst) show(D.shown[0], D.shown[1]);
     else {
@@ -582,6 +582,12 @@
       show(Math.max(a - margin, D.from), Math.min(b + margin, D.until));
     }
     writeSteps();
+    if (diagram) {
+      var rows = rowClients(), before = stepsOf(i).filter(function (s) { return s.t <= v.from; });
+      notes = [];
+      diagram.pick(rows);
+      depictStep(before.length || 1);
+    }
     say('Violation ' + (order.indexOf(i) + 1) + ' of ' + D.violations.length + ', ' + v.property + (v.class ? ', ' + v.class : '') +
       ': ' + v.text);
     all('button[data-v]').forEach(function (b) { b.setAttribute('aria-pressed', +b.dataset.v === i); });
@@ -593,7 +599,7 @@
   }
   var picker = $('#pick-key');
   function setKey(k) {
-    if (k !== key) { key = k; cursor = -1; keyEvents = null; }
+    if (k !== key) { key = k; cursor = spot = -1; keyEvents = null; depict(moment); }
     picker.value = k;
     redraw();
   }
@@ -610,8 +616,8 @@
     for (i = 0; i < N.time.length; i++) visit('notice', i, 0, N.time[i], N.index[i], D.keys[N.key[i]] ? N.key[i] : -1);
     D.faults.forEach(function (f, i) {
       visit('fault', i, 0, f.from, f.index, -1);
-      (f.effects || []).forEach(function (e, k) { visit('fault', i, k + 1, e.t, -1, -1); });
-      if (f.until >= 0 && !f.single) visit('fault', i, -1, f.until, -1, -1);
+      (f.effects || []).forEach(function (e, k) { visit('fault', i, k + 1, e.t, e.index, -1); });
+      if (f.until >= 0 && !f.single) visit('fault', i, -1, f.until, f.healed, -1);
     });
   }
   var outcomes = {2: 'ok', 3: 'fail', 4: 'info'};
@@ -654,23 +660,117 @@
     return a;
   }
   function goTo(i) {
-    var list = events(), e, width = until - from;
+    var list = events(), e;
     if (!list.length) return;
     cursor = Math.max(0, Math.min(i, list.length - 1));
+    spot = -1;
     e = list[cursor];
-    if (e[3] < from || e[3] > until) show(e[3] - width / 2, e[3] + width / 2);
     say(instant(e[3]) + ': ' + eventText(e) + (e[4] >= 0 ? ' (event ' + e[4] + ')' : '') + '. Event ' + number(cursor + 1) + ' of ' +
       number(list.length) + ' of ' + keyName(key));
+    see(e[3]);
+    depict(e[3], e[4]);
+    if (e[4] >= 0) address('#event=' + e[4]);
+  }
+  function see(t) { // moves the window to a time, if it is out of sight
+    var width = until - from;
+    if (t < from || t > until) show(t - width / 2, t + width / 2);
     redraw();
     requestAnimationFrame(function () { // on a narrow screen
-      var at = wide.scrollWidth * x(e[3]) / W;
+      var at = wide.scrollWidth * x(t) / W;
       if (at < wide.scrollLeft + 20 || at > wide.scrollLeft + wide.clientWidth - 20) wide.scrollLeft = at - wide.clientWidth / 2;
     });
   }
   function step(by) {
     var list = events();
     if (cursor >= 0) goTo(cursor + by);
+    else if (spot >= 0) goTo(by > 0 ? firstAt(list, spot + 1) : firstAt(list, spot) - 1);
     else goTo(by > 0 ? firstAt(list, from) : firstAt(list, until) - 1);
+  }
+
+  // The diagram shows the instant of the cursor: an event, or a step of the story.
+  var current = 0; // the number of the step that the diagram shows; 0: an instant between the steps
+  function depict(t, index) {
+    if (!diagram || t < 0) return;
+    var steps = stepsOf(chosen), n = 0;
+    moment = t;
+    steps.forEach(function (s) { if (index >= 0 && s.index === index) n = s.n; });
+    current = n;
+    $('#state').textContent = diagram.show(t);
+    $('#when').textContent = n ? 'Step ' + n + ' of ' + steps.length : index >= 0 ? 'Event ' + index : 'Between two steps';
+    $('#when-time').textContent = instant(t);
+    all('.steps li').forEach(function (li) {
+      if (+li.dataset.n === n) li.setAttribute('aria-current', 'step');
+      else li.removeAttribute('aria-current');
+    });
+  }
+  function depictStep(n) {
+    var s = stepsOf(chosen)[n - 1];
+    if (!s || !diagram) return;
+    depict(s.t, -1);
+    current = n;
+    $('#when').textContent = 'Step ' + n + ' of ' + stepsOf(chosen).length;
+    all('.steps li').forEach(function (li) { if (+li.dataset.n === n) li.setAttribute('aria-current', 'step'); });
+  }
+  // goStep moves the cursor of the timeline and the diagram to a step.
+  function goStep(n) {
+    var s = stepsOf(chosen)[n - 1], v = violation();
+    if (!s) return;
+    if (v && v.key >= 0) setKey(v.key);
+    cursor = -1;
+    events().forEach(function (e, i) { if (s.index >= 0 && e[4] === s.index) cursor = i; });
+    spot = cursor < 0 ? s.t : -1;
+    say(instant(s.t) + ': ' + s.text.replace(/\u0060/g, '') + (s.index >= 0 ? ' (event ' + s.index + ')' : '') + '. Step ' + n + ' of ' +
+      stepsOf(chosen).length);
+    see(s.t);
+    depictStep(n);
+    address(s.index >= 0 ? '#event=' + s.index : '#step' + n);
+  }
+  function nextStep(by) { // after the moment that the diagram shows
+    var steps = stepsOf(chosen), near = steps.filter(function (s) { return by > 0 ? s.t > moment : s.t < moment; });
+    if (current) goStep(Math.max(1, Math.min(current + by, steps.length)));
+    else if (near.length) goStep(near[by > 0 ? 0 : near.length - 1].n);
+  }
+  function play(on) {
+    clearInterval(playing);
+    playing = 0;
+    if (on) {
+      var last = stepsOf(chosen).length;
+      if (current === last) goStep(1);
+      playing = setInterval(function () {
+        nextStep(1);
+        if (current === last) play(false);
+      }, 1600);
+    }
+    $('[data-do=play]').textContent = on ? 'Stop' : 'Play';
+  }
+
+  // Links to an event: #event=13.
+  function address(hash) {
+    try { history.replaceState(null, '', hash); } catch (e) { /* a page without an address */ }
+  }
+  function followHash() {
+    var event = /^#event=(\d+)$/.exec(location.hash), at = /^#step(\d+)$/.exec(location.hash), found = null;
+    if (at) goStep(+at[1]);
+    if (!event) return;
+    everyEvent(function (kind, i, part, t, index, k) { if (index === +event[1]) found = {k: k}; });
+    if (!found) { say('Event ' + event[1] + ' is not among the events of this page.'); return; }
+    if (found.k >= 0) setKey(found.k);
+    events().some(function (e, i) {
+      if (e[4] === +event[1]) goTo(i);
+      return e[4] === +event[1];
+    });
+    $('#picture').scrollIntoView({block: 'start'});
+  }
+  function copy(text, button) {
+    var was = button.textContent, area = document.createElement('textarea');
+    area.value = text;
+    area.style.position = 'fixed';
+    document.body.appendChild(area);
+    area.select();
+    button.textContent = document.execCommand('copy') ? 'Copied' : 'Not copied';
+    area.remove();
+    button.focus();
+    setTimeout(function () { button.textContent = was; }, 1500);
   }
 
   // The strip of the whole run.
@@ -692,7 +792,7 @@
       'in': function () { zoom(0.6, (from + until) / 2); },
       out: function () { zoom(1 / 0.6, (from + until) / 2); },
       reset: function () {
-        cursor = -1;
+        cursor = spot = -1;
         if (D.worst >= 0) choose(D.worst);
         else { chosen = -1; setKey(D.key); show(D.shown[0], D.shown[1]); }
       },
@@ -704,11 +804,17 @@
       before: function () { nextViolation(-1); },
       after: function () { nextViolation(1); },
       back: function () { step(-1); },
-      forth: function () { step(1); }
+      forth: function () { step(1); },
+      earlier: function () { play(false); nextStep(-1); },
+      later: function () { play(false); nextStep(1); },
+      play: function () { play(!playing); },
+      link: function (button) { copy(location.href, button); }
     };
     document.addEventListener('click', function (ev) {
       var b = ev.target.closest && ev.target.closest('button');
-      if (b && act[b.dataset.do]) act[b.dataset.do]();
+      var li = ev.target.closest && ev.target.closest('.steps li');
+      if (b && act[b.dataset.do]) act[b.dataset.do](b);
+      else if (li && !ev.target.closest('a')) goStep(+li.dataset.n);
       else if (chosenBar(ev) >= 0 && !moved) {
         choose(chosenBar(ev));
         if (!svg.contains(ev.target)) { $('#picture').scrollIntoView({block: 'start'}); wide.focus({preventScroll: true}); }
@@ -722,6 +828,15 @@
       ev.preventDefault();
       keys[ev.key]();
     });
+    var moving = $('.moving');
+    if (moving) moving.addEventListener('keydown', function (ev) {
+      var by = {ArrowRight: act.later, ArrowLeft: act.earlier, Home: function () { goStep(1); },
+        End: function () { goStep(stepsOf(chosen).length); }}[ev.key];
+      if (!by || ev.altKey || ev.ctrlKey || ev.metaKey) return;
+      ev.preventDefault();
+      by();
+    });
+    window.addEventListener('hashchange', followHash);
     picker.addEventListener('change', function () { setKey(+picker.value); });
     svg.addEventListener('wheel', function (ev) {
       if (!ev.ctrlKey && !ev.metaKey) return; // a plain wheel scrolls the page
@@ -882,8 +997,14 @@
     order.sort(function (a, b) { return D.violations[a].from - D.violations[b].from || a - b; });
     all('.needs-script').forEach(function (e) { e.hidden = false; });
     all('[data-many]').forEach(function (e) { e.hidden = e.dataset.many === 'keys' ? D.keys.length < 2 : order.length < 2; });
+    if (typeof lockDiagram === 'function' && document.querySelector('svg.diagram')) {
+      diagram = lockDiagram({D: D, fill: fill, ink: ink, colorOf: colorOf, client: client, esc: esc, key: function () { return key; }});
+      current = +($('.steps li[aria-current]') || {dataset: {n: 1}}).dataset.n;
+      moment = stepsOf(chosen).length ? stepsOf(chosen)[current - 1].t : -1;
+    }
     wire();
     list();
+    followHash();
     performance.mark('ready');
     document.documentElement.dataset.ready = 'true';
   }

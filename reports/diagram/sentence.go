@@ -1,0 +1,69 @@
+package diagram
+
+import (
+	"strings"
+
+	"github.com/lockchaos/lockchaos/reports/evidence"
+)
+
+// Sentence is a frame in words: "n1 down · n2 master, key absent · client 3 believes it holds". The script of the page
+// writes the same.
+func (f *Frame) Sentence() string {
+	var parts []string
+	parts = append(parts, grouped(f.Nodes, func(c *Card) string { return c.predicate() })...)
+	parts = append(parts, grouped(f.Sentinels, func(c *Card) string { return c.State })...)
+	for _, l := range f.Links {
+		parts = append(parts, l.Text)
+	}
+	parts = append(parts, f.Loose...)
+	if f.why != "" {
+		parts = append(parts, "records of the lock not sampled: "+f.why)
+	}
+	parts = append(parts, grouped(f.Clients, func(c *Card) string { return c.predicate() })...)
+	return strings.Join(parts, " · ")
+}
+
+// predicate is what a sentence says about a card; "": nothing.
+func (c *Card) predicate() string {
+	var parts []string
+	for _, text := range []string{c.State, c.Role, c.Record} {
+		if text != "" && !(c.Client >= 0 && text == idle) {
+			parts = append(parts, text)
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if c.State == "" && c.Faults != "" {
+		text = strings.TrimSpace(text + " (" + c.Faults + ")")
+	}
+	return text
+}
+
+// grouped are the cards with their predicates, and those with the same one together.
+func grouped(cards []Card, predicate func(*Card) string) []string {
+	var order []string
+	names := map[string][]string{}
+	for c := range evidence.Each(cards) {
+		text := predicate(c)
+		if text == "" {
+			continue
+		}
+		if names[text] == nil {
+			order = append(order, text)
+		}
+		names[text] = append(names[text], c.Name)
+	}
+	for i, text := range order {
+		who := names[text]
+		if len(who) > 1 {
+			text = plural(text)
+		}
+		order[i] = evidence.List(who) + " " + text
+	}
+	return order
+}
+
+// plural is the predicate of several clients or nodes.
+func plural(text string) string {
+	return strings.NewReplacer("believes it holds", "believe they hold", "waits", "wait", "releases", "release",
+		"does not reply", "do not reply").Replace(text)
+}
