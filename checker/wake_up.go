@@ -110,7 +110,7 @@ func (v *view) unreturned(o Options, found *findings) (asked int) {
 	excuses := v.excusesFor(o)
 	for _, u := range v.h.Unknown {
 		s := &v.h.Spans[u.Span]
-		if !u.Timeout || s.Op != history.OpAcquire {
+		if !u.Timeout || s.Op != history.OpAcquire || u.Wait <= 0 {
 			continue
 		}
 		asked++
@@ -118,7 +118,7 @@ func (v *view) unreturned(o Options, found *findings) (asked int) {
 			o.excusedBy(wakeOutage, excuses(scopeOf(s)).away.windows),
 			o.excusedBy(wakePaused, v.clientPauses()[v.client(u.Span)]))
 		if p.until-p.from > o.slack() && !(o.applies(wakeLate) && v.repliedLateOrCrashed(s, u.Time)) {
-			found.add(finding{rule: notReturned, x: none, y: u.Span, start: s.Call, end: u.Time})
+			found.add(finding{rule: notReturned, x: none, y: u.Span, start: later(s.Call, u.Wait), end: u.Time})
 		}
 	}
 	return asked
@@ -138,8 +138,8 @@ func (v *view) repliedLateOrCrashed(s *history.Span, t time.Duration) bool {
 func wakeUpWords() map[int]wording {
 	return map[int]wording{
 		notReturned: {"", nothing, "an acquire returns when its wait ends",
-			"client $client requested $lock at $start, and the acquire had not returned by $end, long after the end of its " +
-				"wait"},
+			"client $client requested $lock at $call, and the acquire was still pending at $end, $length after the end of " +
+				"its wait"},
 		waitUnused: {"", nothing, "an acquire waits until its wait is over, or is refused with code " + history.CodeRefused,
 			"client $client requested $lock at $call, and got code $note at $return, $length before the end of its wait"},
 		notWoken: {"", endedHold, "a waiter for a free lock gets it",

@@ -250,8 +250,8 @@ func (b *Builder) complete(e numbered) {
 		}
 		switch e.Type {
 		case Info:
-			timeout, abandoned := e.hasCode(CodeTimeout), e.hasCode(CodeUnasked)
-			b.h.Unknown = append(b.h.Unknown, Unknown{Time: e.time, Span: i, Timeout: timeout, Abandoned: abandoned})
+			b.h.Unknown = append(b.h.Unknown, Unknown{Time: e.time, Wait: wait, Span: i,
+				Timeout: e.hasCode(CodeTimeout), Abandoned: e.hasCode(CodeUnasked)})
 		case Fail:
 			b.refused(i, e.Event)
 		}

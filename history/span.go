@@ -85,9 +85,10 @@ type Span struct {
 // sent before Time.
 type Unknown struct {
 	Time      time.Duration
-	Span      int32 // index into History.Spans
-	Timeout   bool  // the harness stopped waiting for the reply
-	Abandoned bool  // the run ended before the reply, or the request could not be sent
+	Wait      time.Duration // acquire: how long it could wait; 0 or less: without limit
+	Span      int32         // index into History.Spans
+	Timeout   bool          // the harness stopped waiting for the reply
+	Abandoned bool          // the run ended before the reply, or the request could not be sent
 }
 
 // Failure is the completion of an operation with an error that is not an answer of the lock: a server replied with an

@@ -176,7 +176,7 @@ func (q *inquiry) stays(client int, asked evidence.Sentence, when evidence.Inter
 		return hit && !f.Skews() && f.Effective(when.From, when.Until)
 	})
 	if f != nil {
-		c.blame(f, " (%s %s at %s, %s)", evidence.Subject(f.Target), f.Predicate(1), f.Took(), f)
+		c.blame(f, " (%s at %s, %s)", f.Clause(), f.Took(), f)
 	}
 	return q.keeps(c, kept, events...)
 }

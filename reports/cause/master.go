@@ -142,7 +142,7 @@ func findSplitBrain(q *inquiry) *Cause {
 	c := blame(f, "%s %s from %s (%s), granted it to %s at %s and was still seen as master at %s", q.p.Granter(q.p.A),
 		f.Predicate(1), f.Injected(), f, p.A, p.A.GrantedAt(), still)
 	if link := q.cutFromSentinel(); link != nil {
-		c.blame(link, "; %s %s from %s (%s)", evidence.Subject(link.Target), link.Predicate(1), link.Injected(), link)
+		c.blame(link, "; %s from %s (%s)", link.Clause(), link.Injected(), link)
 	}
 	c.Add("; %s", q.takeover())
 	return c

@@ -270,12 +270,10 @@ func findUnknown(q *inquiry) *Cause {
 
 // plain is the violation without a cause.
 func (q *inquiry) plain() evidence.Sentence {
-	p := q.p
-	if p == nil {
+	if q.p == nil {
 		return evidence.Prove(q.v.Text, q.operations())
 	}
-	return evidence.Say("%s was granted %s at %s%s, %s was granted %s at %s%s%s", p.A, p.A.Object("the lock"),
-		p.A.GrantedAt(), p.By(p.A), p.B, p.B.Object("it"), p.B.GrantedAt(), p.By(p.B), p.Early())
+	return q.p.Grants()
 }
 
 // operations are the request and the reply, if there is one, of each operation that the violation names as evidence.

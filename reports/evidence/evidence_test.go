@@ -88,6 +88,20 @@ func TestPredicate(t *testing.T) {
 	}
 }
 
+// TestClause: of a replication link, the master is the subject.
+func TestClause(t *testing.T) {
+	for want, f := range map[string]Fault{
+		"n1 stopped replicating to n2":     {Target: "n2>n1", Verb: "stopped replicating", Object: history.ObjectReplication},
+		"n1 stopped replicating":           {Target: "n1", Verb: "stopped replicating", Object: history.ObjectReplication},
+		"the link of s1 to n1 was cut off": {Target: "s1>n1", Verb: "was cut off", Object: history.ObjectTraffic},
+		"n1 and n2 were killed":            {Target: "n1+n2", Verb: "was killed", Object: history.ObjectProcess},
+	} {
+		if got := f.Clause(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestEndOfFault: only a client that was paused resumes when its fault is healed.
 func TestEndOfFault(t *testing.T) {
 	for want, f := range map[string]Fault{

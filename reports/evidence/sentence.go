@@ -22,11 +22,19 @@ func (f *Fault) Predicate(n int) string {
 	return plural(f.Verb, n)
 }
 
+// Clause is a fault as a sentence without a time: "n1 was killed", "n1 stopped replicating to n2".
+func (f *Fault) Clause() string {
+	if replica, master, link := strings.Cut(f.Target, ">"); link && f.ActsOn(history.ObjectReplication) {
+		return TargetName(master) + " " + f.Predicate(1) + " to " + TargetName(replica)
+	}
+	return Subject(f.Target) + " " + f.Predicate(strings.Count(f.Target, "+")+1)
+}
+
 // Hit is the nodes that a fault hit, and its effect on them.
 func (f *Fault) Hit(r *Run) string {
 	nodes := f.Nodes(r)
 	if len(nodes) == 0 {
-		return Subject(f.Target) + " " + f.Predicate(1)
+		return f.Clause()
 	}
 	return List(nodes) + " " + f.Predicate(len(nodes))
 }

@@ -16,11 +16,21 @@ func (p *Pair) By(h *evidence.Hold) evidence.Sentence {
 	case by.Text != "", p.R.HistoryOnly(): // of a history alone no server is known, and the page says so once
 		return by
 	case p.R.Unsampled() != "":
-		return evidence.Say(" by an unknown node (%s)", p.R.Unsampled())
+		return evidence.Say(" (%s)", p.R.Unsampled())
 	case p.neverRecorded():
 		return evidence.Say(" (no server of the run recorded it)")
 	}
-	return evidence.Say(" by an unknown node (no sample shows the grant)")
+	return evidence.Say(" (no sample shows on which node)")
+}
+
+// Grants is the two grants in one sentence, which says once why neither node is known.
+func (p *Pair) Grants() evidence.Sentence {
+	a, b := p.By(p.A), p.By(p.B)
+	if a.Text == b.Text && p.KnownBy(p.B).Text == "" && !p.neverRecorded() {
+		b = evidence.Sentence{}
+	}
+	return evidence.Say("%s was granted %s at %s%s, %s was granted %s at %s%s%s", p.A, p.A.Object("the lock"),
+		p.A.GrantedAt(), a, p.B, p.B.Object("it"), p.B.GrantedAt(), b, p.Early())
 }
 
 // KnownBy names the node that granted a hold: " by n1"; or the nodes of a quorum on which it was seen; or it says that

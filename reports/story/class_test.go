@@ -292,4 +292,7 @@ witness n1 2.7 orders owner=1 ttl=8.4s
 	} {
 		t.Run(name, func(t *testing.T) { test.check(t, "n1") })
 	}
+	unsampled := strings.NewReplacer("witness n1 0.9\n", "", "2.0-2.01", "1.15-1.16").Replace(before)
+	storyTest{unsampled, checker.BrokenPromise, "unknown", both + "client 1 was granted the lock at 2.100 s (nodes were " +
+		"not sampled), client 2 was granted it at 2.500 s, ", ""}.check(t, "n1", "n2")
 }

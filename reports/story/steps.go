@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -158,9 +157,8 @@ func step(f *evidence.Fault, named bool, weight int) evidence.Step {
 
 func faultText(f *evidence.Fault) string {
 	text := fmt.Sprintf("fault %s is injected", evidence.Quote(f.Name))
-	many := strings.Split(f.Target, "+")
 	if f.Target != "" {
-		text = evidence.Subject(f.Target) + " " + f.Predicate(len(many))
+		text = f.Clause()
 	}
 	if len(f.Effects) == 0 {
 		return text + " (no effect observed)"
