@@ -221,7 +221,8 @@ func (d *devtools) run(t *testing.T, body string, result any) {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails json.RawMessage
 	}
-	d.call(t, "Runtime.evaluate", params{"expression": script, "awaitPromise": true, "returnByValue": true}, &reply)
+	d.call(t, "Runtime.evaluate", params{"expression": script, "awaitPromise": true, "returnByValue": true,
+		"userGesture": true}, &reply)
 	if reply.ExceptionDetails != nil {
 		t.Fatalf("in the page: %s", reply.ExceptionDetails)
 	}

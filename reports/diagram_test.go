@@ -232,3 +232,32 @@ func TestEventsHaveLinks(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestIssueIsCopied: the text has the command, the versions and the nodes and clients when the violation began.
+func TestIssueIsCopied(t *testing.T) {
+	s := failoverRun("orders")
+	s.m.Lock = "mutex```"
+	d := startDevtools(t)
+	d.open(t, render(t, s.load(t), "html"), pageOptions{})
+	var copied struct{ Text, Button string }
+	d.run(t, `let text = '';
+		document.addEventListener('copy', () => { text = document.activeElement.value; });
+		const button = $('[data-do=issue]');
+		button.click();
+		return {Text: text, Button: button.textContent}`, &copied)
+	if copied.Button != "Copied" {
+		t.Errorf("the button has %q", copied.Button)
+	}
+	for _, want := range []string{"**UNSAFE: failover.** ", "```text\nchaos run --scenario failover --seed 42\n```\n",
+		"At 3.390 s (step 5):\n\n```text\nn1         down (replication-hold, kill)\nn2         master, key: client 1\n" +
+			"n3         replica, key: absent → client 1\nclient 3   believes it holds\nclient 1   believes it holds\n",
+		"\n3. **1.434 s** n1 was killed: n1 exited (event ", "topology sentinel: 1 master, 2 replicas, 3 Sentinels, " +
+			"backend process, seed 42; chaos v0.1.0, go go1.26, redis 7.0.15."} {
+		if !strings.Contains(copied.Text, want) {
+			t.Errorf("the copied text lacks %q:\n%s", want, copied.Text)
+		}
+	}
+	if strings.Count(copied.Text, "```") != 4 {
+		t.Errorf("blocks of code that a name ends:\n%s", copied.Text)
+	}
+}

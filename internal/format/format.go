@@ -187,6 +187,32 @@ func Markdown(s string) string {
 		"]", `\]`, "`", "\\`", "#", `\#`, "!", `\!`, "@", "@\u200b").Replace(s)
 }
 
+// MarkdownCodes is [Markdown] with `words in backquotes` as code.
+func MarkdownCodes(s string) string {
+	parts := strings.Split(s, "`")
+	for i, part := range parts {
+		if i%2 == 1 && i < len(parts)-1 {
+			part = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;").Replace(Printable(part))
+			parts[i] = "<code>" + strings.Join(strings.Fields(part), " ") + "</code>"
+			continue
+		}
+		parts[i] = escapeKeepingEnds(part)
+	}
+	return strings.Join(parts, "")
+}
+
+// escapeKeepingEnds is [Markdown] that keeps a space at both ends, which separates text from code.
+func escapeKeepingEnds(s string) string {
+	out := Markdown(s)
+	if strings.HasPrefix(s, " ") {
+		out = " " + out
+	}
+	if strings.HasSuffix(s, " ") && strings.TrimSpace(s) != "" {
+		out += " "
+	}
+	return out
+}
+
 // ShellWord quotes a word for a shell if it needs quotes.
 func ShellWord(word string) string {
 	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+µ"

@@ -1,8 +1,12 @@
 package diagram
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
@@ -21,6 +25,30 @@ func (f *Frame) Sentence() string {
 	}
 	parts = append(parts, grouped(f.Clients, func(c *Card) string { return c.predicate() })...)
 	return strings.Join(parts, " · ")
+}
+
+// Text is a frame as a table of text: a line for each node and each client, and for the faults on links.
+func (f *Frame) Text() string {
+	var b strings.Builder
+	for _, c := range slices.Concat(f.Nodes, f.Clients) {
+		text := cmp.Or(strings.TrimSpace(strings.TrimPrefix(c.title(), c.Name)), c.Record)
+		fmt.Fprintf(&b, "%-10s %s\n", format.Line(c.Name), format.Line(text))
+	}
+	for _, c := range f.Sentinels {
+		if c.State != "" {
+			fmt.Fprintf(&b, "%-10s %s\n", c.Name, c.State)
+		}
+	}
+	for _, l := range f.Links {
+		b.WriteString(format.Line(l.Text) + "\n")
+	}
+	for _, text := range f.Loose {
+		b.WriteString(format.Line(text) + "\n")
+	}
+	if f.why != "" {
+		b.WriteString("records of the lock not sampled: " + f.why + "\n")
+	}
+	return b.String()
 }
 
 // predicate is what a sentence says about a card; "": nothing.

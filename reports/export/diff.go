@@ -224,7 +224,7 @@ func (d *RunDiff) WriteMarkdown(w io.Writer) error {
 	writeChanged(&b, "outcome", d.Outcomes)
 	b.WriteString("\n| A | B |\n| --- | --- |\n")
 	for _, p := range d.Story {
-		fmt.Fprintf(&b, "| %s | %s |\n", markdownCodes(p.A), markdownCodes(p.B))
+		fmt.Fprintf(&b, "| %s | %s |\n", format.MarkdownCodes(p.A), format.MarkdownCodes(p.B))
 	}
 	fmt.Fprintf(&b, "\n| latency | A: n, p50, p99, max | B: n, p50, p99, max |\n| --- | --- | --- |\n")
 	for _, p := range d.Latency {

@@ -19,12 +19,12 @@ func Markdown(r *evidence.Run, w io.Writer) error {
 	var b strings.Builder
 	_, shape := timeline.VerdictStyle(r.Verdict())
 	fmt.Fprintf(&b, "## %s %s: %s\n\n", shape, strings.ToUpper(string(r.Verdict())), format.Markdown(r.Title()))
-	fmt.Fprintf(&b, "%s\n\n", markdownCodes(r.Story.Sentence))
+	fmt.Fprintf(&b, "%s\n\n", format.MarkdownCodes(r.Story.Sentence))
 	for _, m := range r.Missing {
 		fmt.Fprintf(&b, "> %s\n\n", format.Markdown(m))
 	}
 	for _, m := range r.Story.Steps {
-		fmt.Fprintf(&b, "%d. **%s** %s\n", m.N, format.Instant(m.Time), markdownCodes(m.Text))
+		fmt.Fprintf(&b, "%d. **%s** %s\n", m.N, format.Instant(m.Time), format.MarkdownCodes(m.Text))
 	}
 	if len(r.Judgement.Results) > 0 {
 		b.WriteString("\n| property | outcome | expected | finding |\n| --- | --- | --- | --- |\n")
@@ -47,9 +47,9 @@ func Markdown(r *evidence.Run, w io.Writer) error {
 		if a.Measured {
 			kind = "measured"
 		}
-		fmt.Fprintf(&b, "\n* _%s_: %s", kind, markdownCodes(a.Text))
+		fmt.Fprintf(&b, "\n* _%s_: %s", kind, format.MarkdownCodes(a.Text))
 		if a.Cost != "" {
-			fmt.Fprintf(&b, " Cost: %s.", markdownCodes(a.Cost))
+			fmt.Fprintf(&b, " Cost: %s.", format.MarkdownCodes(a.Cost))
 		}
 	}
 	for _, f := range r.Story.Facts {
@@ -89,30 +89,4 @@ func markdownViolations(b *strings.Builder, r *evidence.Run) {
 	if n > 0 {
 		b.WriteString("\n</details>\n")
 	}
-}
-
-// markdownCodes is [format.Markdown] with `words in backquotes` as code.
-func markdownCodes(s string) string {
-	parts := strings.Split(s, "`")
-	for i, part := range parts {
-		if i%2 == 1 && i < len(parts)-1 {
-			part = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;").Replace(format.Printable(part))
-			parts[i] = "<code>" + strings.Join(strings.Fields(part), " ") + "</code>"
-			continue
-		}
-		parts[i] = escapeKeepingEnds(part)
-	}
-	return strings.Join(parts, "")
-}
-
-// escapeKeepingEnds is [format.Markdown] that keeps a space at both ends, which separates text from code.
-func escapeKeepingEnds(s string) string {
-	out := format.Markdown(s)
-	if strings.HasPrefix(s, " ") {
-		out = " " + out
-	}
-	if strings.HasSuffix(s, " ") && strings.TrimSpace(s) != "" {
-		out += " "
-	}
-	return out
 }

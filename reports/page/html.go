@@ -62,6 +62,7 @@ type view struct {
 	Diagram         template.HTML // of the nodes and the clients; empty: there is no instant to show
 	DiagramText     string
 	Moving          template.JS // the data of its script
+	Issue           string      // the run in Markdown
 	Overview        template.HTML
 
 	Faults         []faultRow
@@ -207,6 +208,7 @@ func (p *view) story(r *evidence.Run) {
 // diagram draws the nodes and the clients at the step at which the violation began, or else at the first one.
 func (p *view) diagram(r *evidence.Run) error {
 	if len(p.Story.Steps) == 0 {
+		p.Issue = issueOf(r, p.Shown, nil)
 		return nil
 	}
 	p.Shown = p.Story.Steps[0]
@@ -218,6 +220,7 @@ func (p *view) diagram(r *evidence.Run) error {
 	scene := diagram.New(r, p.picture.Key, p.picture.Clients())
 	frame := scene.At(p.Shown.Time)
 	data, err := scene.Data()
+	p.Issue = issueOf(r, p.Shown, frame)
 	p.Diagram, p.DiagramText, p.Moving = scene.SVG(frame), frame.Sentence(), template.JS(data)
 	return err
 }

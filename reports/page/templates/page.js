@@ -808,7 +808,8 @@
       earlier: function () { play(false); nextStep(-1); },
       later: function () { play(false); nextStep(1); },
       play: function () { play(!playing); },
-      link: function (button) { copy(location.href, button); }
+      link: function (button) { copy(location.href, button); },
+      issue: function (button) { copy($('#issue').textContent, button); }
     };
     document.addEventListener('click', function (ev) {
       var b = ev.target.closest && ev.target.closest('button');
