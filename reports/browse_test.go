@@ -15,6 +15,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/testkit/browser"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/reports/timeline"
 )
@@ -37,7 +38,7 @@ const shapesOf = `const shapes = () => [...document.querySelectorAll('svg.timeli
 
 // TestScriptDrawsTheSamePicture: the script's drawing of the part that the page shows at first equals the page's own.
 func TestScriptDrawsTheSamePicture(t *testing.T) {
-	d := startDevtools(t)
+	d := browser.Start(t)
 	near := twoKeyRun() // two short violations, between whose bars is no room for a label
 	near.m.Scenario = "near"
 	for _, at := range []float64{3610, 3612} {
@@ -48,8 +49,8 @@ func TestScriptDrawsTheSamePicture(t *testing.T) {
 	for _, s := range browsedRuns(twoKeyRun(), near) {
 		t.Run(s.m.Scenario, func(t *testing.T) {
 			var drawn struct{ Before, After []shape }
-			d.open(t, render(t, s.load(t), "html"), pageOptions{})
-			d.run(t, shapesOf+`
+			d.Open(t, render(t, s.load(t), "html"), browser.Options{})
+			d.Run(t, shapesOf+`
 				const before = shapes();
 				$('[data-do=reset]').click();
 				await frame();
@@ -97,13 +98,13 @@ func twoKeyRun() *synth {
 // TestEveryViolationHasItsPicture: a click in the strip or in the table, and the arrow keys, show a violation with its
 // key, its clients and its evidence.
 func TestEveryViolationHasItsPicture(t *testing.T) {
-	d := startDevtools(t)
-	d.open(t, render(t, twoKeyRun().load(t), "html"), pageOptions{})
+	d := browser.Start(t)
+	d.Open(t, render(t, twoKeyRun().load(t), "html"), browser.Options{})
 	var seen []struct {
 		How, Label, Now, Steps, Key string
 		Band                        bool
 	}
-	d.run(t, `
+	d.Run(t, `
 		const all = [], wide = $('#picture .wide');
 		const note = async function (how) {
 			await frame();
@@ -147,9 +148,9 @@ func TestEveryViolationHasItsPicture(t *testing.T) {
 // TestArrowKeysStep: from event to event, in their order.
 func TestArrowKeysStep(t *testing.T) {
 	var seen []string
-	d := startDevtools(t)
-	d.open(t, render(t, twoKeyRun().load(t), "html"), pageOptions{})
-	d.run(t, `
+	d := browser.Start(t)
+	d.Open(t, render(t, twoKeyRun().load(t), "html"), browser.Options{})
+	d.Run(t, `
 		const all = [], wide = $('#picture .wide');
 		$('td [data-v="1"]').click();
 		for (const key of ['ArrowRight', 'ArrowRight', 'ArrowRight', 'ArrowLeft', 'End', 'Home']) {
@@ -179,9 +180,9 @@ func TestOperationsAreListed(t *testing.T) {
 		First  []string
 		Picked string
 	}
-	d := startDevtools(t)
-	d.open(t, render(t, bigRun(t), "html"), pageOptions{})
-	d.run(t, `
+	d := browser.Start(t)
+	d.Open(t, render(t, bigRun(t), "html"), browser.Options{})
+	d.Run(t, `
 		const grid = $('#ops'), out = {Found: [], Rows: [], First: []};
 		const note = async function () {
 			await frame();
@@ -309,10 +310,10 @@ func TestOperationsOfOneInstantAreInOrder(t *testing.T) {
 	s.touch(500, 0, "own-0-aaaa", 1, history.TouchValue{})
 	s.hold(0, "own-0-aaaa", 1, holdTimes{10, 20, 500, 900})
 	s.number()
-	d := startDevtools(t)
-	d.open(t, render(t, s.load(t), "html"), pageOptions{})
+	d := browser.Start(t)
+	d.Open(t, render(t, s.load(t), "html"), browser.Options{})
 	var listed []string
-	d.run(t, `return [...document.querySelectorAll('#ops .rows [role=row]')].map((row) =>
+	d.Run(t, `return [...document.querySelectorAll('#ops .rows [role=row]')].map((row) =>
 		row.children[2].textContent + ' ' + row.lastChild.textContent)`, &listed)
 	if diff := cmp.Diff([]string{"acquire 0", "write 2", "release 3"}, listed); diff != "" {
 		t.Error(diff)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/testkit/browser"
 )
 
 // slowReleaseRun: a client writes to the guarded resource, and the reply to its release is late: the marker of the
@@ -30,14 +31,14 @@ const covered = `const box = (e) => e.getBoundingClientRect();
 
 // TestMarkersCoverNoLabel: no marker of a guarded write is over a label, as rendered and at every zoom.
 func TestMarkersCoverNoLabel(t *testing.T) {
-	d := startDevtools(t)
+	d := browser.Start(t)
 	for _, s := range browsedRuns(slowReleaseRun()) {
-		d.open(t, render(t, s.load(t), "html"), pageOptions{})
+		d.Open(t, render(t, s.load(t), "html"), browser.Options{})
 		var found struct {
 			Covered []string
 			Labels  int
 		}
-		d.run(t, covered+`let all = [], labels = 0;
+		d.Run(t, covered+`let all = [], labels = 0;
 			for (let i = 0; i < 12; i++) {
 				all = all.concat(covered('.touch, .halo'));
 				labels += seen().length;
@@ -54,15 +55,15 @@ func TestMarkersCoverNoLabel(t *testing.T) {
 // TestNarrowPageCoversNoLabel: on a narrow screen no name of a row is over a label of the picture, wherever it is
 // scrolled to, and a fault that is in sight first has its label in sight.
 func TestNarrowPageCoversNoLabel(t *testing.T) {
-	d := startDevtools(t)
+	d := browser.Start(t)
 	for _, s := range browsedRuns() {
-		d.open(t, render(t, s.load(t), "html"), pageOptions{width: 390})
+		d.Open(t, render(t, s.load(t), "html"), browser.Options{Width: 390})
 		var found struct {
 			Covered []string
 			Pins    int
 			Faults  bool
 		}
-		d.run(t, covered+`const wide = $('svg.timeline').closest('.wide');
+		d.Run(t, covered+`const wide = $('svg.timeline').closest('.wide');
 			const first = $('rect.fault'), label = first && box(first.nextElementSibling), edge = box(wide);
 			const out = first && (box(first).right < edge.left + 100 || box(first).left > edge.right);
 			let all = [], pins = 0;

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/testkit/browser"
 	"github.com/lockchaos/lockchaos/reports/diagram"
 	"github.com/lockchaos/lockchaos/reports/timeline"
 )
@@ -92,7 +93,7 @@ func TestDiagramShowsPlantedFacts(t *testing.T) {
 // TestDiagramMoves: at each step and each event, the script draws and says what package diagram does, and the cursor of
 // the timeline is there.
 func TestDiagramMoves(t *testing.T) {
-	d := startDevtools(t)
+	d := browser.Start(t)
 	crashed := stallRun() // and called again
 	crashed.add(5000, history.Info, 1, history.Crash, nil)
 	crashed.m.Scenario = "crashed"
@@ -103,7 +104,7 @@ func TestDiagramMoves(t *testing.T) {
 			if len(r.Story.Steps) == 0 {
 				return
 			}
-			d.open(t, render(t, r, "html"), pageOptions{})
+			d.Open(t, render(t, r, "html"), browser.Options{})
 			diagramSteps(t, d, r)
 			diagramEvents(t, d, r)
 		})
@@ -121,14 +122,14 @@ const noteMoment = `window.note = () => ({When: $('#when').textContent, State: $
 	Cursor: !!$('svg.timeline .cursor')});`
 
 // diagramSteps steps through the story.
-func diagramSteps(t *testing.T, d *devtools, r *Run) {
+func diagramSteps(t *testing.T, d *browser.Devtools, r *Run) {
 	t.Helper()
 	scene := sceneOf(r)
 	var got, want struct {
 		Drawn []string
 		Noted []moment
 	}
-	d.run(t, noteMoment+`
+	d.Run(t, noteMoment+`
 		const got = {Drawn: [], Noted: []};
 		press($('.moving'), 'Home');
 		for (let n = 0; n < document.querySelectorAll('.steps li').length; n++) {
@@ -149,7 +150,7 @@ func diagramSteps(t *testing.T, d *devtools, r *Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.run(t, `return `+string(text)+`.map((svg) => {
+	d.Run(t, `return `+string(text)+`.map((svg) => {
 		const e = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
 		e.innerHTML = svg;
 		return e.innerHTML; // as a browser writes it
@@ -160,11 +161,11 @@ func diagramSteps(t *testing.T, d *devtools, r *Run) {
 }
 
 // diagramEvents steps through the first events of the timeline.
-func diagramEvents(t *testing.T, d *devtools, r *Run) {
+func diagramEvents(t *testing.T, d *browser.Devtools, r *Run) {
 	t.Helper()
 	scene, compared := sceneOf(r), 0
 	var events []moment
-	d.run(t, noteMoment+`
+	d.Run(t, noteMoment+`
 		const all = [], wide = $('#picture .wide');
 		press(wide, 'Home');
 		for (let n = 0; n < 60; n++) {
@@ -196,12 +197,12 @@ func diagramEvents(t *testing.T, d *devtools, r *Run) {
 // TestEventsHaveLinks: #event=N moves the timeline and the diagram to an event, also of another key, and the address
 // follows the cursor. Play ends at the last step.
 func TestEventsHaveLinks(t *testing.T) {
-	d := startDevtools(t)
+	d := browser.Start(t)
 	s := twoKeyRun()
 	r := s.load(t)
-	d.open(t, render(t, r, "html"), pageOptions{})
+	d.Open(t, render(t, r, "html"), browser.Options{})
 	var seen []string
-	d.run(t, `const all = [];
+	d.Run(t, `const all = [];
 		const note = async function () {
 			await frame();
 			all.push([location.hash, $('#pick-key').selectedOptions[0].text, $('#when').textContent, $('#now').textContent,
@@ -237,10 +238,10 @@ func TestEventsHaveLinks(t *testing.T) {
 func TestIssueIsCopied(t *testing.T) {
 	s := failoverRun("orders")
 	s.m.Lock = "mutex```"
-	d := startDevtools(t)
-	d.open(t, render(t, s.load(t), "html"), pageOptions{})
+	d := browser.Start(t)
+	d.Open(t, render(t, s.load(t), "html"), browser.Options{})
 	var copied struct{ Text, Button string }
-	d.run(t, `let text = '';
+	d.Run(t, `let text = '';
 		document.addEventListener('copy', () => { text = document.activeElement.value; });
 		const button = $('[data-do=issue]');
 		button.click();

@@ -15,6 +15,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/testkit/browser"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/reports/export"
 	"github.com/lockchaos/lockchaos/reports/story"
@@ -254,7 +255,7 @@ func TestPageInBrowser(t *testing.T) {
 	if err := WriteAll(r); err != nil {
 		t.Fatal(err)
 	}
-	cmd := browser(t, "--enable-logging=stderr", "--dump-dom", "file://"+r.Dir.File(rundir.ReportFile))
+	cmd := browser.Command(t, "--enable-logging=stderr", "--dump-dom", "file://"+r.Dir.File(rundir.ReportFile))
 	var dom, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &dom, &log
 	if err := cmd.Run(); err != nil {

@@ -8,16 +8,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/testkit/browser"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/reports/timeline"
 )
 
 // TestNarrowPageNamesRows: on a narrow screen, which shows the violation first, the names of the rows are in sight.
 func TestNarrowPageNamesRows(t *testing.T) {
-	d := startDevtools(t)
-	d.open(t, render(t, ensembleRun().load(t), "html"), pageOptions{width: 390})
+	d := browser.Start(t)
+	d.Open(t, render(t, ensembleRun().load(t), "html"), browser.Options{Width: 390})
 	var names []string
-	d.run(t, `const wide = $('svg.timeline').closest('.wide');
+	d.Run(t, `const wide = $('svg.timeline').closest('.wide');
 		await frame();
 		const seen = wide.getBoundingClientRect();
 		return [].slice.call(document.querySelectorAll('.pins text')).filter(function (text) {
@@ -25,7 +26,7 @@ func TestNarrowPageNamesRows(t *testing.T) {
 			return wide.scrollLeft > 0 && at.left >= seen.left && at.right < seen.left + 100;
 		}).map((text) => text.textContent)`, &names)
 	var broken []string
-	d.run(t, `return [].slice.call(document.querySelectorAll('td b')).filter((b) => b.getClientRects().length > 1)
+	d.Run(t, `return [].slice.call(document.querySelectorAll('td b')).filter((b) => b.getClientRects().length > 1)
 		.map((b) => b.textContent)`, &broken)
 	if len(broken) > 0 {
 		t.Errorf("names broken into lines: %q", broken)
@@ -38,7 +39,7 @@ func TestNarrowPageNamesRows(t *testing.T) {
 
 // TestNarrowPageCutsNoMarker: a narrow screen shows the violation first, and cuts no number of a step at its edges.
 func TestNarrowPageCutsNoMarker(t *testing.T) {
-	d := startDevtools(t)
+	d := browser.Start(t)
 	step := 10
 	if race.Short() {
 		step = 190
@@ -49,12 +50,12 @@ func TestNarrowPageCutsNoMarker(t *testing.T) {
 			continue
 		}
 		for width := 320; width <= 700; width += step {
-			d.open(t, page, pageOptions{width: width})
+			d.Open(t, page, browser.Options{Width: width})
 			var seen struct {
 				Cut     []string
 				Markers int
 			}
-			d.run(t, `const edge = $('svg.timeline').closest('.wide').getBoundingClientRect();
+			d.Run(t, `const edge = $('svg.timeline').closest('.wide').getBoundingClientRect();
 				const dots = [...document.querySelectorAll('.marker .dot')];
 				const cut = dots.filter((dot) => {
 					const box = dot.getBoundingClientRect();

@@ -13,6 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/testkit/browser"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
@@ -161,7 +162,7 @@ func TestTimelineOnFirstPrintedPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	pdf := filepath.Join(t.TempDir(), "page.pdf")
-	printing := browser(t, "--print-to-pdf="+pdf, "file://"+r.Dir.File(rundir.ReportFile))
+	printing := browser.Command(t, "--print-to-pdf="+pdf, "file://"+r.Dir.File(rundir.ReportFile))
 	if output, err := printing.CombinedOutput(); err != nil {
 		t.Fatalf("printing the page: %v\n%s", err, output)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/testkit/browser"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 	"github.com/lockchaos/lockchaos/reports/page"
 	"github.com/lockchaos/lockchaos/reports/timeline"
@@ -108,9 +109,9 @@ func TestScale(t *testing.T) {
 		Rows, Elements                                  int
 		Found                                           string
 	}
-	d := startDevtools(t)
-	d.open(t, page, pageOptions{})
-	d.run(t, `
+	d := browser.Start(t)
+	d.Open(t, page, browser.Options{})
+	d.Run(t, `
 		const timed = async function (what) { const t = performance.now(); $(what).click(); await frame(); return performance.now() - t; };
 		const out = {Paint: performance.getEntriesByName('first-contentful-paint')[0].startTime,
 			Ready: performance.getEntriesByName('ready')[0].startTime, Found: $('#found').textContent};

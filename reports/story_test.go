@@ -14,6 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/expect"
+	"github.com/lockchaos/lockchaos/internal/testkit/browser"
 	"github.com/lockchaos/lockchaos/internal/testkit/golden"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 	"github.com/lockchaos/lockchaos/reports/story"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	if err := endDevtools(); err != nil {
+	if err := browser.End(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

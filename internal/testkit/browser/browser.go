@@ -1,4 +1,5 @@
-package reports
+// Package browser opens pages in a browser, for tests: with its developer tools, or as a command. Read [Start] first.
+package browser
 
 import (
 	"context"
@@ -8,25 +9,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
 const noBrowser = "SKIPPED: no chromium on the PATH (Debian, Ubuntu: apt-get install chromium)"
 
-// browsedRuns are the runs, and others, whose pages a browser opens: of allRuns two in the short form of a test.
-func browsedRuns(others ...*synth) []*synth {
-	if race.Short() {
-		return append([]*synth{failoverRun("orders"), ensembleRun()}, others...)
-	}
-	return append(allRuns(), others...)
-}
-
 // browserLimit is for how long a test may use a browser: minutes, because a browser is slow on a busy machine.
 const browserLimit = 4 * time.Minute
 
-// browser is a chromium with args and its own profile, which ends with the test.
-func browser(t *testing.T, args ...string) *exec.Cmd {
+// Command is a chromium with args and its own profile, which ends with the test.
+func Command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), browserLimit)
 	t.Cleanup(cancel)

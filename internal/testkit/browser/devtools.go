@@ -1,4 +1,4 @@
-package reports
+package browser
 
 import (
 	"bufio"
@@ -13,15 +13,16 @@ import (
 	"time"
 )
 
-// devtools drives a browser through the Chrome DevTools Protocol, on a pipe: a message is JSON and a zero byte.
-type devtools struct {
+// Devtools drives a browser through the Chrome DevTools Protocol, on a pipe: a message is JSON and a zero byte.
+type Devtools struct {
 	in      *os.File
 	replies *os.File
 	out     *bufio.Reader // of replies
 	id      int
-	session string // of the open page
-	target  string // the open page; empty: none
-	console []string
+	session string   // of the open page
+	target  string   // the open page; empty: none
+	Console []string // what the open page wrote to its console, as messages of the protocol
+	Loaded  []string // addresses that the open page has requested
 }
 
 // message is a request, a reply or an event of the protocol.
@@ -34,46 +35,46 @@ type message struct {
 	Error   json.RawMessage `json:"error,omitempty"`
 }
 
-// pageOptions are how a test opens a page.
-type pageOptions struct {
-	dark  bool
-	width int // of the window; 0: 1280
+// Options are how a test opens a page.
+type Options struct {
+	Dark  bool
+	Width int // of the window; 0: 1280
 }
 
-// sharedDevtools serves all tests, because a browser takes a second of CPU time to start; nil: none is running.
-// TestMain ends them.
-var sharedDevtools struct {
+// running serves all tests, because a browser takes a second of CPU time to start; nil: none is running. TestMain ends it.
+//
+//nolint:gochecknoglobals // of the tests of one package
+var running struct {
 	sync.Mutex
-	*devtools
+	*Devtools
 	end func() error
 }
 
-// startDevtools starts a browser, or takes an earlier test's if it has passed. Tests take turns, and each may use it
+// Start starts a browser, or takes an earlier test's if it has passed. Tests take turns, and each may use it
 // for browserLimit.
-func startDevtools(t *testing.T) *devtools {
+func Start(t *testing.T) *Devtools {
 	t.Helper()
-	shared := &sharedDevtools
-	shared.Lock()
-	t.Cleanup(shared.Unlock)
-	if shared.devtools == nil {
-		shared.devtools, shared.end = newDevtools(t)
+	running.Lock()
+	t.Cleanup(running.Unlock)
+	if running.Devtools == nil {
+		running.Devtools, running.end = start(t)
 	}
 	t.Cleanup(func() {
 		if !t.Failed() {
 			return
 		}
-		if err := endDevtools(); err != nil {
+		if err := End(); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := shared.replies.SetReadDeadline(time.Now().Add(browserLimit)); err != nil {
+	if err := running.replies.SetReadDeadline(time.Now().Add(browserLimit)); err != nil {
 		t.Fatal(err)
 	}
-	return shared.devtools
+	return running.Devtools
 }
 
-// newDevtools starts a browser.
-func newDevtools(t *testing.T) (d *devtools, end func() error) {
+// start starts a browser.
+func start(t *testing.T) (d *Devtools, end func() error) {
 	t.Helper()
 	cmd, remove, err := newBrowser(context.Background(), "--remote-debugging-pipe", "about:blank")
 	if err != nil {
@@ -96,7 +97,7 @@ func newDevtools(t *testing.T) (d *devtools, end func() error) {
 	}
 	theirIn.Close()
 	theirOut.Close()
-	return &devtools{in: in, replies: out, out: bufio.NewReader(out)}, func() error {
+	return &Devtools{in: in, replies: out, out: bufio.NewReader(out)}, func() error {
 		in.Close()
 		out.Close()
 		_ = cmd.Process.Kill()
@@ -105,17 +106,17 @@ func newDevtools(t *testing.T) (d *devtools, end func() error) {
 	}
 }
 
-// endDevtools ends the browser of the tests, if one is running.
-func endDevtools() error {
-	if sharedDevtools.devtools == nil {
+// End ends the browser of the tests, if one is running.
+func End() error {
+	if running.Devtools == nil {
 		return nil
 	}
-	sharedDevtools.devtools = nil
-	return sharedDevtools.end()
+	running.Devtools = nil
+	return running.end()
 }
 
 // call sends a request and waits for its reply; it keeps the output of the page to its console in between.
-func (d *devtools) call(t *testing.T, method string, params, result any) {
+func (d *Devtools) call(t *testing.T, method string, params, result any) {
 	t.Helper()
 	d.id++
 	text, err := json.Marshal(params)
@@ -139,7 +140,14 @@ func (d *devtools) call(t *testing.T, method string, params, result any) {
 			t.Fatalf("%s: %v", method, err)
 		}
 		if m.Method == "Runtime.consoleAPICalled" || m.Method == "Runtime.exceptionThrown" || m.Method == "Log.entryAdded" {
-			d.console = append(d.console, string(m.Params))
+			d.Console = append(d.Console, string(m.Params))
+		}
+		if m.Method == "Network.requestWillBeSent" {
+			var sent struct{ Request struct{ URL string } }
+			if err := json.Unmarshal(m.Params, &sent); err != nil {
+				t.Fatalf("%s: %v", m.Method, err)
+			}
+			d.Loaded = append(d.Loaded, sent.Request.URL)
 		}
 		if m.ID != d.id {
 			continue
@@ -158,14 +166,20 @@ func (d *devtools) call(t *testing.T, method string, params, result any) {
 
 type params map[string]any
 
-// open opens a page of that text and waits until its script, if it has one, is ready.
-func (d *devtools) open(t *testing.T, page string, o pageOptions) {
+// Open opens a page of that text and waits until its script, if it has one, is ready.
+func (d *Devtools) Open(t *testing.T, page string, o Options) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")
 	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.session, d.console = "", nil
+	d.OpenFile(t, path, o)
+}
+
+// OpenFile is Open for a page in a file, whose path may end with a query.
+func (d *Devtools) OpenFile(t *testing.T, path string, o Options) {
+	t.Helper()
+	d.session, d.Console, d.Loaded = "", nil, nil
 	if d.target != "" {
 		d.call(t, "Target.closeTarget", params{"targetId": d.target}, nil)
 	}
@@ -176,30 +190,31 @@ func (d *devtools) open(t *testing.T, page string, o pageOptions) {
 	d.call(t, "Target.attachToTarget", params{"targetId": target.TargetID, "flatten": true}, &attached)
 	d.session = attached.SessionID
 	width := 1280
-	if o.width > 0 {
-		width = o.width
+	if o.Width > 0 {
+		width = o.Width
 	}
 	d.call(t, "Emulation.setDeviceMetricsOverride", params{"width": width, "height": 1600, "deviceScaleFactor": 1,
 		"mobile": false}, nil)
 	scheme := "light"
-	if o.dark {
+	if o.Dark {
 		scheme = "dark"
 	}
 	d.call(t, "Emulation.setEmulatedMedia", params{"features": []params{{"name": "prefers-color-scheme",
 		"value": scheme}}}, nil)
 	d.call(t, "Runtime.enable", params{}, nil)
 	d.call(t, "Log.enable", params{}, nil)
+	d.call(t, "Network.enable", params{}, nil)
 	d.call(t, "Page.enable", params{}, nil)
 	d.call(t, "Page.navigate", params{"url": "file://" + path}, nil)
 	for ready := false; !ready; {
-		d.run(t, `
+		d.Run(t, `
 			for (let frames = 0; frames < 100; frames++) {
 				if (location.href !== 'about:blank' && document.readyState === 'complete' &&
 					(!document.getElementById('data') || document.documentElement.dataset.ready)) return true;
 				await frame();
 			}
 			return false`, &ready)
-		for _, text := range d.console {
+		for _, text := range d.Console {
 			if strings.Contains(text, "exceptionDetails") {
 				t.Fatalf("the script of the page failed: %s", text)
 			}
@@ -207,8 +222,8 @@ func (d *devtools) open(t *testing.T, page string, o pageOptions) {
 	}
 }
 
-// run evaluates the body of an asynchronous function in the page and decodes its result.
-func (d *devtools) run(t *testing.T, body string, result any) {
+// Run evaluates the body of an asynchronous function in the page and decodes its result.
+func (d *Devtools) Run(t *testing.T, body string, result any) {
 	t.Helper()
 	script := `(async function () {
 		const press = (el, key) => el.dispatchEvent(new KeyboardEvent('keydown', {key: key, bubbles: true,
