@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup setup-sql adapters build run docker-image scenarios suite test test-all cluster-recordings ensemble-recordings test-redis-6 test-redis-8 test-valkey test-release mutants mutants-sample determinism disturbed verdicts install-check snapshot check deploy-check bench bench-shapes bench-ensembles bench-locks rivals-simulated clean
+.PHONY: help setup setup-sql adapters build run docker-image scenarios suite test test-all cluster-recordings ensemble-recordings test-redis-6 test-redis-8 test-valkey test-release mutants mutants-sample determinism disturbed verdicts install-check snapshot check deploy-check site site-check bench bench-shapes bench-ensembles bench-locks rivals-simulated clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -52,7 +52,7 @@ LONG_TESTS := $(LONG_TESTS)|TestCheckJudgesTheTestdata|TestCausesOnProcess|TestS
 LONG_TESTS := $(LONG_TESTS)|TestReplicaIsEqual|TestSameAsRedis|TestScenariosEndOnSimAsTheyExpect|TestSameSeedSameRun
 LONG_TESTS := $(LONG_TESTS)|TestAccessibility|TestNarrowPageCutsNoMarker|TestScale|TestMarkersCoverNoLabel
 LONG_TESTS := $(LONG_TESTS)|TestNarrowPageCoversNoLabel|TestScriptDrawsTheSamePicture|TestNightly|TestKubernetes|TestSlurm|TestJobsOfALock
-LONG_TESTS := $(LONG_TESTS)|TestStoppedHarness|TestStoppedClient|TestScenarios|TestHazelcast
+LONG_TESTS := $(LONG_TESTS)|TestStoppedHarness|TestStoppedClient|TestScenarios|TestHazelcast|TestTutorials
 LONG_PACKAGES := ./examples ./internal/runner ./internal/cluster/sim/engine ./checker ./reports ./deploy ./cmd/chaos ./internal/lab/mutants
 
 # Packages without a goroutine of their own (internal/style checks it): make test runs all of their tests but the long ones.
@@ -117,6 +117,12 @@ check: setup ## formatting, golangci-lint, actionlint, go.mod, house rules, `go 
 
 deploy-check: ## validate deploy/kubernetes against the published schemas (kustomize, kubeconform)
 	scripts/check-kubernetes
+
+site: build ## build the site into dist/site, searchable also as files, and check its links (needs Python 3.11)
+	scripts/site
+
+site-check: ## open pages of the built site in a browser: axe-core, search, requests to elsewhere
+	go test -count=1 -timeout 10m ./internal/site -run BuiltSite -site '$(CURDIR)/dist/site'
 
 bench-shapes: ## judges histories of up to a million events of every shape: processor time, and how it grows
 	go test ./checker -run '^$$' -bench Traffic -benchtime 1x -timeout 60m
