@@ -80,8 +80,7 @@ func TestListMistakes(t *testing.T) {
 	}
 }
 
-// TestScenarioTables: docs/reference/scenarios.md lists stories by chapter and probes by family, and the rows of the
-// README are scenarios.
+// TestScenarioTables: docs/reference/scenarios.md lists stories by chapter and probes by family.
 func TestScenarioTables(t *testing.T) {
 	race.Skip(t)
 	t.Parallel()
@@ -96,17 +95,6 @@ func TestScenarioTables(t *testing.T) {
 	}
 	golden.Block(t, "../../docs/reference/scenarios.md", tableBegin, "<!-- end -->", func(string) string {
 		return catalogText(t, rows)
-	})
-	golden.Block(t, "../../README.md", tableBegin, "<!-- end -->", func(table string) string {
-		text := tableHead
-		for _, row := range strings.Split(table, "\n") {
-			name, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " |")
-			text += rows[name]
-		}
-		if text == tableHead {
-			t.Fatal("no row of the table of the README is a scenario")
-		}
-		return text
 	})
 }
 

@@ -36,7 +36,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	if diff := cmp.Diff(want, help); diff != "" {
 		t.Errorf("exitHelp (-want +got):\n%s", diff)
 	}
-	for _, path := range []string{"../../README.md", "../../docs/design.md"} {
+	for _, path := range []string{"../../docs/reference/commands.md", "../../docs/design.md"} {
 		_, rest, _ := strings.Cut(readFile(t, path), "Exit codes: ")
 		list, _, _ := strings.Cut(rest, ". ")
 		var got []string
@@ -51,7 +51,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestCommandsAreDocumented: the README and the design name every command, and the
+// TestCommandsAreDocumented: the page of commands and the design name every command, and the
 // design marks the missing ones as planned.
 func TestCommandsAreDocumented(t *testing.T) {
 	var want []string
@@ -64,7 +64,9 @@ func TestCommandsAreDocumented(t *testing.T) {
 	design := readFile(t, "../../docs/design.md")
 	_, design, _ = strings.Cut(design, "### 5.1")
 	design, _, _ = strings.Cut(design, "Exit codes:")
-	for path, text := range map[string]string{"README.md": readFile(t, "../../README.md"), "docs/design.md": design} {
+	for path, text := range map[string]string{
+		"docs/reference/commands.md": readFile(t, "../../docs/reference/commands.md"), "docs/design.md": design,
+	} {
 		var got []string
 		for _, m := range regexp.MustCompile(`(?m)^    chaos ([a-z]+)(.*)$`).FindAllStringSubmatch(text, -1) {
 			planned := strings.Contains(m[2], "(planned)") || strings.Contains(m[2], "(hidden)")
