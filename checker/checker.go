@@ -193,6 +193,9 @@ type Spec struct {
 	absent []string // each is in the summary of a result that is not applicable; empty: it always applies
 }
 
+// Rules are the names of the rules of the property.
+func (s Spec) Rules() []string { return append([]string(nil), s.rules...) }
+
 // Judgement is the verdict with all results that led to it. It is written to verdict.json.
 type Judgement struct {
 	Verdict  Verdict  `json:"verdict"`

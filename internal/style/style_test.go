@@ -23,7 +23,7 @@ func files(t *testing.T, extensions ...string) []string {
 		}
 		name := d.Name()
 		hidden := strings.HasPrefix(name, ".") && path != root && name != ".ci"
-		if d.IsDir() && (hidden || slices.Contains([]string{"testdata", "bin", "chaos-runs"}, name)) {
+		if d.IsDir() && (hidden || slices.Contains([]string{"testdata", "bin", "dist", "chaos-runs"}, name)) {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) {

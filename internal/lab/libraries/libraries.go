@@ -90,6 +90,11 @@ func Why(lock string, f evaluation.Finding) string {
 	return ""
 }
 
+// Picture is the file, in the repository, of the picture of a run that shows a finding. Not every finding has one.
+func Picture(lock string, f evaluation.Finding) string {
+	return "docs/images/findings/" + strings.ReplaceAll(lock, "/", "-") + "-" + f.ID() + ".svg"
+}
+
 // Document is docs/contributors/verdicts.md.
 func Document(all []evaluation.Report) (string, error) {
 	var b, own strings.Builder
@@ -99,8 +104,7 @@ func Document(all []evaluation.Report) (string, error) {
 		return "", err
 	}
 	for _, a := range catalog {
-		fmt.Fprintf(&b, "\n## %s %s (%s)\n\n| lock | runs | safe | unsafe | findings of this lock | of any such lock |\n"+
-			"| --- | --- | --- | --- | --- | --- |\n", a.Library, a.Version, a.Language)
+		fmt.Fprintf(&b, "\n## %s %s (%s)\n\n%s", a.Library, a.Version, a.Language, TableHead)
 		own.Reset()
 		for _, k := range a.Kinds {
 			lock := a.Library + "/" + k.Name
@@ -109,7 +113,7 @@ func Document(all []evaluation.Report) (string, error) {
 				fmt.Fprintf(&b, "| %s | not tested |  |  |  |  |\n", lock)
 				continue
 			}
-			b.WriteString(row(all[i]))
+			b.WriteString(Row(all[i]))
 			for _, f := range all[i].Own() {
 				fmt.Fprintf(&own, "| %s | %s | %s | %s | %s: %s | %s |\n", lock, f.Property, f.ID(), f.Frequency(), f.Scenario,
 					f.Sentence, Why(lock, f))
@@ -123,8 +127,12 @@ func Document(all []evaluation.Report) (string, error) {
 	return b.String(), nil
 }
 
-// row is the line of a lock.
-func row(r evaluation.Report) string {
+// TableHead begins a table of locks.
+const TableHead = "| lock | runs | safe | unsafe | findings of this lock | of any such lock |\n" +
+	"| --- | --- | --- | --- | --- | --- |\n"
+
+// Row is the line of a lock in the table that begins with TableHead.
+func Row(r evaluation.Report) string {
 	own := names(r.Own())
 	for _, f := range r.Client {
 		own = append(own, "client: "+f.Check)
