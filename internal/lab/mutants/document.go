@@ -19,12 +19,11 @@ func Figure(rows []Row, r Report) string {
 
 // score counts the rows of one kind.
 type score struct {
-	planted, convicted   int
-	harmless, wrong      int // wrong: harmless and convicted all the same
-	runs                 []int
-	times                []time.Duration
-	survivors, acquitted []Row
-	equivalent           []Row
+	planted, convicted    int
+	harmless, wrong       int // wrong: harmless and convicted all the same
+	runs                  []int
+	times                 []time.Duration
+	survivors, equivalent []Row
 }
 
 func scoreOf(rows []Row, r Report, kind string) (s score) {
@@ -36,7 +35,6 @@ func scoreOf(rows []Row, r Report, kind string) (s score) {
 		switch {
 		case row.Harmless != "":
 			s.harmless++
-			s.acquitted = append(s.acquitted, row)
 			if got.Convicted {
 				s.wrong++
 			}
@@ -95,31 +93,35 @@ func Document(rows []Row, r Report) string {
 	if len(r.Coverage.Unreached) > 0 {
 		fmt.Fprintf(&b, "Functions that none of them calls:\n\n    %s\n", wrap(r.Coverage.Unreached))
 	}
-	b.WriteString("\n## Not convicted\n\n| bug | harm to users | why it survives |\n| --- | --- | --- |\n")
-	for _, row := range total.survivors {
-		fmt.Fprintf(&b, "| %s: %s | %s | %s |\n", row.Kind, row.Name, row.Harm, why(row, r.Results[row.Name]))
-	}
-	b.WriteString("\n## Equivalent\n\nThese look like bugs but cannot harm a user. They are explored like the others, " +
-		"and do not count as planted\nbugs unless they are convicted.\n\n" +
-		"| change | apparent harm | why it does no harm | runs |\n| --- | --- | --- | --- |\n")
-	for _, row := range total.equivalent {
-		fmt.Fprintf(&b, "| %s: %s | %s | %s | %d |\n",
-			row.Kind, row.Name, row.Harm, row.Equivalent, r.Results[row.Name].Runs)
-	}
-	b.WriteString("\n## Convicted\n\n| bug | harm to users | by | runs |\n| --- | --- | --- | --- |\n")
+	fmt.Fprintf(&b, "\n## Every row\n\n[detection.tsv](detection.tsv) has each bug and each harmless change: the change, "+
+		"its source, and the\nscenario and the property that convicted it, or why it survives. %d bugs were not convicted. %d "+
+		"changes are\nequivalent: they look like bugs but cannot harm a user, and do not count as planted bugs.\n\n"+
+		"    grep '^not convicted' docs/contributors/detection.tsv | cut -f 2,3,5,9\n", len(total.survivors),
+		len(total.equivalent))
+	return b.String()
+}
+
+// Data is docs/contributors/detection.tsv.
+func Data(rows []Row, r Report) string {
+	var b strings.Builder
+	b.WriteString("outcome\tkind\tname\tsource\teffect\tby\tproperty\truns\treason\n")
 	for _, row := range rows {
-		if got := r.Results[row.Name]; row.Harmless == "" && got.Convicted {
-			fmt.Fprintf(&b, "| %s: %s%s | %s | %s (%s) | %d |\n",
-				row.Kind, row.Name, source(row), row.Harm, got.By, got.Property, got.Runs)
+		got := r.Results[row.Name]
+		outcome, reason := "convicted", ""
+		switch {
+		case row.Harmless != "":
+			outcome, reason = "harmless", row.Harmless
+			if got.Convicted {
+				outcome = "harmless, convicted"
+			}
+		case got.Convicted:
+		case row.Equivalent != "":
+			outcome, reason = "equivalent", row.Equivalent
+		default:
+			outcome, reason = "not convicted", why(row, got)
 		}
-	}
-	b.WriteString("\n## Harmless changes\n\n| change | why it is harmless | runs |\n| --- | --- | --- |\n")
-	for _, row := range total.acquitted {
-		got, wrong := r.Results[row.Name], ""
-		if got.Convicted {
-			wrong = fmt.Sprintf(", **convicted** by %s (%s)", got.By, got.Property)
-		}
-		fmt.Fprintf(&b, "| %s: %s | %s | %d%s |\n", row.Kind, row.Name, row.Harmless, got.Runs, wrong)
+		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", outcome, row.Kind, row.Name, row.Source, row.Harm, got.By,
+			got.Property, got.Runs, reason)
 	}
 	return b.String()
 }
@@ -133,13 +135,6 @@ func convictedSources(rows []Row, r Report) int {
 		}
 	}
 	return len(sources)
-}
-
-func source(r Row) string {
-	if r.Source == "" {
-		return ""
-	}
-	return " (" + r.Source + ")"
 }
 
 func why(row Row, r Result) string {

@@ -102,12 +102,20 @@ func TestDocumentIsOfTheStoredResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(filepath.Join(root, "docs/contributors/detection.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := Document(rowsOf(t), report); string(got) != want {
-		t.Error("docs/contributors/detection.md differs from the results: run `go run ./internal/lab/mutants/run -document`")
+	for file, want := range map[string]string{
+		"docs/contributors/detection.md":  Document(rowsOf(t), report),
+		"docs/contributors/detection.tsv": Data(rowsOf(t), report),
+	} {
+		got, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != want {
+			t.Errorf("%s differs from the results: run `go run ./internal/lab/mutants/run -document`", file)
+		}
+		if rows := strings.Count(want, "\n") - 1; file == "docs/contributors/detection.tsv" && rows != len(rowsOf(t)) {
+			t.Errorf("%s has %d rows of %d", file, rows, len(rowsOf(t)))
+		}
 	}
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {

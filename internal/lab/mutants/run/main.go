@@ -31,6 +31,7 @@ import (
 const (
 	resultsFile  = "internal/lab/mutants/results.json"
 	documentFile = "docs/contributors/detection.md"
+	dataFile     = "docs/contributors/detection.tsv"
 	bugsFile     = "docs/contributors/bugs.md"
 )
 
@@ -282,5 +283,6 @@ func write(rows []mutants.Row, report mutants.Report) error {
 	list := mutants.Bugs(rows, report, pages[0], pages[1])
 	return errors.Join(
 		os.WriteFile(documentFile, []byte(mutants.Document(rows, report)), 0o644),
+		os.WriteFile(dataFile, []byte(mutants.Data(rows, report)), 0o644),
 		os.WriteFile(bugsFile, []byte(list.String()), 0o644))
 }
