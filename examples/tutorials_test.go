@@ -27,9 +27,9 @@ var (
 )
 
 // TestTutorials runs the commands of each tutorial in order, in a copy of the checkout. A block of text after them has
-// lines of their output, in which numbers may differ. chaos test takes 20 s here, and may find that too short. A command
-// whose program is missing is not run, nor is make, which installs programs. The short form runs chaos run and chaos
-// doctor, with the client in Python.
+// lines of their output, in which numbers may differ. chaos test takes 20 s here, and may find that too short. A
+// command whose program is missing is not run, nor is make, which installs programs. The short form runs chaos run and
+// chaos doctor, with the client in Python.
 func TestTutorials(t *testing.T) {
 	root := tutorialRoot(t)
 	pages, err := filepath.Glob("../docs/tutorials/*.md")

@@ -48,7 +48,8 @@ func main() {
 type lock struct{ rdb *redis.Client }
 
 func open(s client.Setup, _ func(client.Reply)) (client.Locker, error) {
-	from := net.Dialer{Timeout: 2 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(s.Endpoints.Source)}} // identifies us
+	source := &net.TCPAddr{IP: net.ParseIP(s.Endpoints.Source)} // faults identify us by it
+	from := net.Dialer{Timeout: 2 * time.Second, LocalAddr: source}
 	return lock{redis.NewClient(&redis.Options{
 		Addr: s.Endpoints.Addrs[0], Password: s.Endpoints.Password, Dialer: from.DialContext, MaxRetries: -1,
 	})}, nil

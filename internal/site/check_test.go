@@ -10,7 +10,8 @@ func TestCheckFindsDeadLinks(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"index.html": `<link rel="stylesheet" href="a/site.css?v=1"><script src="a/x.js"></script><h1 id="top">x</h1>
-			<a href="a/b.html#part">good</a><a href="https://redis.io">elsewhere</a><a href="#top">here</a><a href="a/f.json">file</a>`,
+			<a href="a/b.html#part">good</a><a href="https://redis.io">elsewhere</a><a href="#top">here</a>
+			<a href="a/f.json">file</a>`,
 		"a/b.html":   `<a name="part">x</a><a href="../index.html?q=1#top">good</a><img src="data:image/png;base64,x">`,
 		"a/site.css": `p { background: url("pic.svg") }`,
 		"a/x.js":     "", "a/f.json": "{}", "a/pic.svg": "<svg/>",

@@ -32,8 +32,8 @@ func galleryRuns() []shown {
 // gallery makes the runs, with their reports and pictures, and the page that shows them.
 func (o Options) gallery() error {
 	var b strings.Builder
-	b.WriteString("# Gallery\n\nEach picture is of a run that was made when this site was built, on simulated servers. Open its " +
-		"report, and walk with the arrow keys from event to event.\n")
+	b.WriteString("# Gallery\n\nEach picture is of a run that was made when this site was built, on simulated servers. " +
+		"Open its report, and walk with the arrow keys from event to event.\n")
 	for _, s := range galleryRuns() {
 		sentence, err := o.show(s)
 		if err != nil {
@@ -57,7 +57,8 @@ func (o Options) show(s shown) (sentence string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(runs)) }()
-	out, err := exec.Command(o.Chaos, append(strings.Fields(s.line())[1:], "--out", runs, "--json", "--expect")...).Output()
+	args := append(strings.Fields(s.line())[1:], "--out", runs, "--json", "--expect")
+	out, err := exec.Command(o.Chaos, args...).Output()
 	if err != nil {
 		return "", fmt.Errorf("%s did not end as its scenario expects: %w", s.line(), err)
 	}

@@ -33,8 +33,9 @@ func (o Options) libraries() error {
 		return err
 	}
 	var b strings.Builder
-	b.WriteString("# Is it safe?\n\nThe locks of these libraries were tested by [chaos test](../how-to/test.md) on real servers, " +
-		"two minutes each. A finding is a violation that a correct lock with the same promises does not have; a lock " +
+	b.WriteString("# Is it safe?\n\nThe locks of these libraries were tested by [chaos test](../how-to/test.md) on real " +
+		"servers, two minutes each. A finding is a violation that a correct lock with the same " +
+		"promises does not have; a lock " +
 		"without a finding is not proven to be correct. [Verdicts](../contributors/verdicts.md) has all of them on one " +
 		"page, [stories](../stories/index.md) has what was tested.\n\n| library | version | language | locks | " +
 		"findings |\n| --- | --- | --- | --- | --- |\n")
@@ -87,8 +88,8 @@ func (o Options) library(a adapters.Adapter, tests []evaluation.Report, found st
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s %s\n\n[%s](%s) is written in %s. Findings of its own: %s.\n\n## Promises\n\n"+
 		"A lock is judged by what it [promises](../reference/promises.md) alone.\n\n"+
-		"| lock | description | servers | promises |\n| --- | --- | --- | --- |\n", a.Library, a.Version, a.Library, a.Homepage, a.Language,
-		causesOf(tests))
+		"| lock | description | servers | promises |\n| --- | --- | --- | --- |\n", a.Library, a.Version, a.Library,
+		a.Homepage, a.Language, causesOf(tests))
 	for _, k := range a.Kinds {
 		fmt.Fprintf(&b, "| `%s/%s` | %s | %s | %s |\n", a.Library, k.Name, cell(k.Doc), strings.Join(k.Topologies, ", "),
 			strings.Join(k.Can.Names(), ", "))
@@ -120,9 +121,11 @@ func (o Options) library(a adapters.Adapter, tests []evaluation.Report, found st
 	}
 	_, notes, _ := strings.Cut(string(text), "\n")
 	notes, err = o.moved(notes, readme, "safe/"+a.Library+".md")
-	fmt.Fprintf(&b, "\n## How it was tested\n%s\n## Versions\n\n| lock | tested on | by chaos |\n| --- | --- | --- |\n", notes)
+	fmt.Fprintf(&b, "\n## How it was tested\n%s\n## Versions\n\n| lock | tested on | by chaos |\n| --- | --- | --- |\n",
+		notes)
 	for _, r := range tests {
-		fmt.Fprintf(&b, "| %s of %s %s | %s | %s |\n", r.Lock, a.Library, a.Version, r.Started.Format("2006-01-02"), r.Version)
+		fmt.Fprintf(&b, "| %s of %s %s | %s | %s |\n", r.Lock, a.Library, a.Version, r.Started.Format("2006-01-02"),
+			r.Version)
 	}
 	return b.String(), err
 }
@@ -155,6 +158,6 @@ func foundRows(library, found string) string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return "\n### In longer tests\n\nOf [found](../contributors/found.md):\n\n| what happens | command | runs | cause |\n" +
-		"| --- | --- | --- | --- |\n" + b.String()
+	return "\n### In longer tests\n\nOf [found](../contributors/found.md):\n\n" +
+		"| what happens | command | runs | cause |\n| --- | --- | --- | --- |\n" + b.String()
 }

@@ -18,7 +18,8 @@ type catalog struct{ name, title, text string }
 func catalogPages() []catalog {
 	return []catalog{
 		{"faults", "Faults", "What breaks in a run, as `fault` of a step of a scenario."},
-		{"locks", "Locks", "The locks that `--lock` and the key `lock` name, besides [libraries](../safe/index.md) and programs of your own."},
+		{"locks", "Locks", "The locks that `--lock` and the key `lock` name, besides [libraries](../safe/index.md) and " +
+			"programs of your own."},
 		{"workloads", "Workloads", "What clients do, as `workload.kind` of a scenario."},
 		{"topologies", "Topologies", "The lock servers of a run, as `topology.kind` of a scenario."},
 		{"backends", "Backends", "Where servers run, as `--backend`."},
@@ -49,7 +50,8 @@ func (o Options) catalogs() error {
 		if err := json.Unmarshal(text, &rows); err != nil {
 			return err
 		}
-		page := fmt.Sprintf("# %s\n\n%s `chaos list %s` prints them.\n\n| name | description | more |\n| --- | --- | --- |\n", c.title, c.text, c.name)
+		page := fmt.Sprintf("# %s\n\n%s `chaos list %s` prints them.\n\n| name | description | more |\n| --- | --- | --- |\n",
+			c.title, c.text, c.name)
 		for _, r := range rows {
 			if c.name == "backends" {
 				r.More = "" // about this machine
@@ -68,8 +70,9 @@ func (o Options) catalogs() error {
 
 func promises() string {
 	var b strings.Builder
-	b.WriteString("# Promises\n\nA lock states its promises in the reply to `init` of the [protocol](protocol.md#promises), in " +
-		"`can`. Only these are judged.\n\n| promise | the lock … | operations |\n| --- | --- | --- |\n")
+	b.WriteString("# Promises\n\nA lock states its promises in the reply to `init` of the " +
+		"[protocol](protocol.md#promises), in `can`. Only these are judged.\n\n" +
+		"| promise | the lock … | operations |\n| --- | --- | --- |\n")
 	for _, p := range promise.Catalog() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.Name, strings.ReplaceAll(p.Meaning, "|", `\|`), strings.Join(p.Ops, ", "))
 	}
@@ -78,7 +81,8 @@ func promises() string {
 
 func rules() string {
 	var b strings.Builder
-	b.WriteString("# Rules\n\nA history is judged by these properties. [Checkers](../explanation/checkers.md) explains them.\n")
+	b.WriteString("# Rules\n\nA history is judged by these properties, which [checkers](../explanation/checkers.md) " +
+		"explains.\n")
 	for _, s := range checker.Catalog() {
 		fmt.Fprintf(&b, "\n## %s\n\nViolated if %s.\n\nSource: %s.\n\n", s.Name, cell(s.Doc), cell(s.Source))
 		for _, rule := range s.Rules() {

@@ -31,7 +31,8 @@ func (o Options) Write() error {
 			return err
 		}
 	}
-	for _, step := range []func() error{o.copyDocs, o.sections, o.gallery, o.stories, o.libraries, o.catalogs, o.commands} {
+	steps := []func() error{o.copyDocs, o.sections, o.gallery, o.stories, o.libraries, o.catalogs, o.commands}
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
 		}

@@ -72,7 +72,8 @@ func TestBuiltSiteCanBeSearched(t *testing.T) {
 		var found []string
 		d.Run(t, `
 			for (let frames = 0; frames < 1000 && !/found/i.test($('.search-summary')?.textContent); frames++) await frame();
-			return [...document.querySelectorAll('.search li a')].map((a) => a.getAttribute('href').replace(/[?#].*/, ''))`, &found)
+			return [...document.querySelectorAll('.search li a')].map((a) =>
+				a.getAttribute('href').replace(/[?#].*/, ''))`, &found)
 		if !slices.Contains(found, want) {
 			t.Errorf("%s: found %d pages %.5q, without %s", query, len(found), found, want)
 		}
@@ -89,9 +90,11 @@ func TestMovedPagesKeepTheirLinks(t *testing.T) {
 			"[a](../how-to/test.md#in-ci) [b](https://redis.io) [c](#part)"},
 		{"docs/how-to/ci.md", "how-to/ci.md", "[a](../../action.yml) [b](../../examples)",
 			"[a](" + repository + "/blob/main/action.yml) [b](" + repository + "/tree/main/examples)"},
-		{"docs/README.md", "how-to/index.md", "[a](how-to/test.md) [b](design.md)", "[a](../how-to/test.md) [b](../design.md)"},
+		{"docs/README.md", "how-to/index.md", "[a](how-to/test.md) [b](design.md)",
+			"[a](../how-to/test.md) [b](../design.md)"},
 		{"docs/design.md", "design.md", "[a](README.md#how-to) [b](README.md)", "[a](how-to/index.md) [b](index.md)"},
-		{"adapters/redisson/README.md", "safe/redisson.md", "[a](../../docs/how-to/adapters.md)", "[a](../how-to/adapters.md)"},
+		{"adapters/redisson/README.md", "safe/redisson.md", "[a](../../docs/how-to/adapters.md)",
+			"[a](../how-to/adapters.md)"},
 	} {
 		got, err := o.moved(test.text, test.from, test.to)
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
@@ -105,7 +108,8 @@ func TestMovedPagesKeepTheirLinks(t *testing.T) {
 
 func TestCellsAreText(t *testing.T) {
 	for text, want := range map[string]string{
-		"a|b *c* `d|e*` <f>": "a\\|b \\*c\\* `d\\|e*` \\<f>", "one ` backquote": "one \\` backquote", "two\nlines": "two lines",
+		"a|b *c* `d|e*` <f>": "a\\|b \\*c\\* `d\\|e*` \\<f>",
+		"one ` backquote":    "one \\` backquote", "two\nlines": "two lines",
 	} {
 		if got := cell(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

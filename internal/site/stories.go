@@ -27,8 +27,8 @@ func (o Options) stories() error {
 		chapterOf[s.Name] = s.Chapter
 	}
 	var index strings.Builder
-	index.WriteString("# Stories\n\nEach story is a scenario of something that happens in production, and the verdict on a " +
-		"lock in it.\n\n| chapter | stories | of these, unsafe |\n| --- | --- | --- |\n")
+	index.WriteString("# Stories\n\nEach story is a scenario of something that happens in production, and the " +
+		"verdict on a lock in it.\n\n| chapter | stories | of these, unsafe |\n| --- | --- | --- |\n")
 	var chapters []string
 	for _, c := range scenarios.Chapters() {
 		stories, unsafe := 0, 0
@@ -76,7 +76,8 @@ func (o Options) story(s listing.Item, title string, chapterOf map[string]string
 	}
 	var b strings.Builder
 	// The navigation ends at the chapters: with all stories on each page, the build took three times as long.
-	fmt.Fprintf(&b, "---\norphan: true\n---\n\n# %s\n\n[%s](../%s.md)\n\n%s.\n\n", s.Name, title, s.Chapter, capital(cell(s.Summary)))
+	fmt.Fprintf(&b, "---\norphan: true\n---\n\n# %s\n\n[%s](../%s.md)\n\n%s.\n\n", s.Name, title, s.Chapter,
+		capital(cell(s.Summary)))
 	if s.Production != "" {
 		fmt.Fprintf(&b, "**In production:** %s.\n\n", cell(s.Production))
 	}
@@ -86,11 +87,12 @@ func (o Options) story(s listing.Item, title string, chapterOf map[string]string
 			"[The report of this run](../../gallery/index.md)\n", s.Name)
 	}
 	fmt.Fprintf(&b, "%s\n%s\n", command("chaos run --scenario "+s.Name), cell(scenario.About))
-	fmt.Fprintf(&b, "\n| key | value |\n| --- | --- |\n| lock | %s |\n| servers | %s |\n| clients | %s |\n| faults | %s |\n| source | %s |\n",
+	fmt.Fprintf(&b, "\n| key | value |\n| --- | --- |\n| lock | %s |\n| servers | %s |\n| clients | %s |\n"+
+		"| faults | %s |\n| source | %s |\n",
 		cell(scenario.LockText()), s.Topology, s.Workload, orNone(s.Faults), cell(s.Source))
-	switch {
-	case s.Twin == "":
-	case s.Twin == s.Name:
+	switch s.Twin {
+	case "":
+	case s.Name:
 		fmt.Fprintf(&b, "| safe with | `%s` |\n", cell(strings.Join(scenario.Twin.Set, " ")))
 	default:
 		fmt.Fprintf(&b, "| safe twin | %s |\n", storyLink(s.Twin, chapterOf))

@@ -94,8 +94,8 @@ func Document(rows []Row, r Report) string {
 		fmt.Fprintf(&b, "Functions that none of them calls:\n\n    %s\n", wrap(r.Coverage.Unreached))
 	}
 	fmt.Fprintf(&b, "\n## Every row\n\n[detection.tsv](detection.tsv) has each bug and each harmless change: the change, "+
-		"its source, and the\nscenario and the property that convicted it, or why it survives. %d bugs were not convicted. %d "+
-		"changes are\nequivalent: they look like bugs but cannot harm a user, and do not count as planted bugs.\n\n"+
+		"its source, and the\nscenario and the property that convicted it, or why it survives. %d bugs were not convicted. "+
+		"%d changes are\nequivalent: they look like bugs but cannot harm a user, and do not count as planted bugs.\n\n"+
 		"    grep '^not convicted' docs/contributors/detection.tsv | cut -f 2,3,5,9\n", len(total.survivors),
 		len(total.equivalent))
 	return b.String()

@@ -41,7 +41,8 @@ type Options struct {
 	Width int // of the window; 0: 1280
 }
 
-// running serves all tests, because a browser takes a second of CPU time to start; nil: none is running. TestMain ends it.
+// running serves all tests, because a browser takes a second of CPU time to start; nil: none is running. TestMain ends
+// it.
 //
 //nolint:gochecknoglobals // of the tests of one package
 var running struct {
