@@ -98,6 +98,7 @@ adapters: build ## build the clients for other lock libraries for which this mac
 
 verdicts: adapters ## test each lock of the adapters for two minutes and write docs/contributors/verdicts.md (82 minutes, continues)
 	go run ./internal/lab/libraries/run
+	go run ./internal/lab/libraries/run -pictures
 
 disturbed: build ## 40 safe scenarios beside busy loops, and with the harness, a server or a client stopped by hand: none is unsafe (an hour)
 	go run ./internal/lab/disturbed/run -draw $(or $(DRAW),1) -jobs $(or $(JOBS),1)

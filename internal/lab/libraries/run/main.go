@@ -3,6 +3,7 @@
 //	go run ./internal/lab/libraries/run                          every lock that has no test.json in -out (82 minutes)
 //	go run ./internal/lab/libraries/run -only '^redis-py/'       some of them
 //	go run ./internal/lab/libraries/run -- --jobs 1              with more flags of chaos test
+//	go run ./internal/lab/libraries/run -pictures                test nothing: draw findings that have no picture
 //	go run ./internal/lab/libraries/run -document -out DIR       test nothing: add the tests in DIR, and write the page
 package main
 
@@ -32,7 +33,7 @@ const (
 
 type options struct {
 	only, chaos, time, seed, out string
-	document                     bool
+	document, draws              bool
 }
 
 func main() {
@@ -43,6 +44,7 @@ func main() {
 	flag.StringVar(&o.seed, "seed", "1", "seed of the tests")
 	flag.StringVar(&o.out, "out", "chaos-runs/verdicts", "directory of the tests; a lock that has one is skipped")
 	flag.BoolVar(&o.document, "document", false, "test nothing: write "+documentFile)
+	flag.BoolVar(&o.draws, "pictures", false, "test nothing: draw runs of the findings that have no picture")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -53,6 +55,10 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
+	if o.draws {
+		all, err := libraries.Load(resultsFile)
+		return errors.Join(err, o.pictures(ctx, all))
+	}
 	if !o.document {
 		if err := o.test(ctx); err != nil {
 			return err
