@@ -141,7 +141,7 @@ func TestWaiterLeavesForeignLock(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).Dial(t)
 	ctx, c := context.Background(), newTestClient(t, rdb, Options{})
-	brief := WithWait(100 * time.Millisecond)
+	brief := WithWait(2 * time.Second) // longer than a busy machine keeps a reply back
 	for kind, wait := range map[string]func() error{
 		"mutex": func() error { _, err := c.Mutex("mutex").Acquire(ctx, brief); return err },
 		"fair":  func() error { _, err := c.FairMutex("fair").Acquire(ctx, brief); return err },
