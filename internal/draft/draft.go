@@ -38,11 +38,14 @@ func (d Draft) Topologies() []string {
 	})
 }
 
-// Faults are the faults that the servers of the draft can have.
+// Faults are the faults that the servers of the draft can have, and its lock can survive.
 func (d Draft) Faults() []string {
 	var names []string
+	lock, _ := adapters.Lookup(d.Lock)
 	for _, row := range faults.Catalog() {
-		if row.WrongServers(cluster.Topology{Kind: d.topology()}) == "" {
+		s := scenarios.Scenario{Faults: []scenarios.Step{{Fault: row.Name}}}
+		s.Expect.Verdict, s.Workload.Kind = string(checker.Safe), d.workload()
+		if row.WrongServers(cluster.Topology{Kind: d.topology()}) == "" && s.NotFor(lock.Can) == "" {
 			names = append(names, row.Name)
 		}
 	}
