@@ -63,7 +63,7 @@ func TestTutorials(t *testing.T) {
 	}
 }
 
-// tutorialRoot is a directory with the files of the checkout, except what commands write there, and a new program.
+// tutorialRoot is a directory with a new program and the files of the checkout, except those that commands write.
 func tutorialRoot(t *testing.T) string {
 	t.Helper()
 	checkout, err := filepath.Abs("..")

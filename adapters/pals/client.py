@@ -26,7 +26,7 @@ class Client(protocol.Client):
         try:
             granted = lock.acquire(blocking=wait > 0, acquire_timeout=max(1, round(wait * 1000)))
         except DBAPIError as e:
-            if "advisory" not in (e.statement or ""):  # no connection, or not that of a session that still exists
+            if "advisory" not in (e.statement or ""):  # not connected, or the session of the connection has ended
                 raise protocol.Failed("error", repr(e)) from e
             raise
         if not granted:

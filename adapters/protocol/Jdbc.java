@@ -7,15 +7,15 @@ import javax.sql.DataSource;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.core.JdbcTemplate;
 
-/** Connections of JDBC, in a pool as most programs have it. */
+/** JDBC connections from a pool, as in most programs. */
 final class Jdbc {
-    /** How long a request waits for a connection. The default of the pool, 30 s, is longer than the waits of clients. */
+    /** How long a request waits for a connection. The pool's default, 30 s, is longer than the waits of clients. */
     private static final long CONNECTION_MILLIS = 2_000;
 
     private Jdbc() {
     }
 
-    /** Returns a pool of connections to the database of a setup, with one connection. */
+    /** Returns a pool of connections to the database of a setup. It keeps one idle connection. */
     static HikariDataSource connect(JsonNode setup) {
         JsonNode endpoints = setup.path("endpoints");
         boolean postgres = isPostgres(setup);
@@ -38,7 +38,7 @@ final class Jdbc {
         return setup.path("endpoints").path("kind").asText().equals("postgres");
     }
 
-    /** Changes the schema, unless another client has: then check, which needs the change, succeeds. */
+    /** Changes the schema. If that fails because another client has done it, check, which needs the change, succeeds. */
     static void migrate(JdbcTemplate database, String change, String check) {
         try {
             database.execute(change);
@@ -48,8 +48,8 @@ final class Jdbc {
     }
 
     /**
-     * Whether there is a connection. A client asks before it requests a lock: without one, nothing is sent. The errors
-     * of the libraries do not show that.
+     * Reports whether the pool has a connection. A client asks before it requests a lock, because an error of the
+     * library does not show that nothing was sent.
      */
     static boolean connected(DataSource pool) {
         try (Connection c = pool.getConnection()) {

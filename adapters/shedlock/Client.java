@@ -20,7 +20,7 @@ import org.springframework.jdbc.core.JdbcTemplate;
 public final class Client extends Protocol<SimpleLock> {
     private static final long RETRY_MILLIS = 50;
     private static final long DEFAULT_LEASE_MILLIS = 30_000;
-    private static final long CLOCK_NANOS = 1_000_000; // the library cuts times to milliseconds
+    private static final long CLOCK_NANOS = 1_000_000; // the library truncates times to milliseconds
 
     private LockProvider locks;
     private DataSource pool; // of JDBC
@@ -53,7 +53,7 @@ public final class Client extends Protocol<SimpleLock> {
         JdbcTemplateLockProvider.Configuration.Builder options = JdbcTemplateLockProvider.Configuration.builder()
             .withJdbcTemplate(database).withTableName("locks")
             .withColumnNames(new JdbcTemplateLockProvider.ColumnNames("name", "expires", "locked_at", "owner"));
-        if (!kind.equals("jdbc-one-host")) { // the name of its host, in place of that of the machine of all clients
+        if (!kind.equals("jdbc-one-host")) { // each client is a host of its own
             options.withLockedByValue(setup.path("endpoints").path("source").asText() + " " + setup.path("seed").asText());
         }
         if (!kind.equals("jdbc-client-clock")) {
@@ -109,13 +109,13 @@ public final class Client extends Protocol<SimpleLock> {
         return Duration.ofMillis(lease > 0 ? lease : DEFAULT_LEASE_MILLIS);
     }
 
-    /** The reply to a request, sent after asked, that the lock is held for so long. */
+    /** The reply to a request that was sent after the time asked: the lock is held for atMost from then on. */
     private static ObjectNode valid(long asked, Duration atMost) {
         long now = System.nanoTime();
         return ok().put("valid_ms", (asked + atMost.toNanos() - CLOCK_NANOS - now) / 1e6).put("mono_ns", now);
     }
 
-    /** The library does not wait: it is tried until the time is over. */
+    /** The library does not wait, so this client tries until the time is over. */
     private ObjectNode acquire(String owner, JsonNode request) throws InterruptedException {
         long end = System.nanoTime() + wait(request) * 1_000_000;
         while (true) {

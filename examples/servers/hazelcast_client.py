@@ -22,7 +22,7 @@ TIMEOUT = 5.0  # seconds in which the library repeats a request without a reply
 
 
 def connect_from(source):
-    """Makes every connection from the address source: the library has no option for it."""
+    """Connects from the address source: the library has no option for it."""
     connect = socket.socket.connect_ex
 
     def connect_ex(self, address):
@@ -38,7 +38,7 @@ class Locks:
         self.client = hazelcast.HazelcastClient(cluster_name="locks", cluster_members=endpoints["addrs"],
                                                 invocation_timeout=TIMEOUT)
         self.threads, self.counts = {}, {}
-        self.perform({"op": "try", "key": "warm-up", "owner": "warm-up"})  # makes the group of locks
+        self.perform({"op": "try", "key": "warm-up", "owner": "warm-up"})  # creates the raft group of the locks
         self.perform({"op": "release", "key": "warm-up", "owner": "warm-up"})
 
     def perform(self, request):

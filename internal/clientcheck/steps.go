@@ -33,7 +33,7 @@ func (c *checks) exclusion(ctx context.Context) bool {
 // refused: a lock that is held is refused. A busy machine may let the wait end while a request is on its way, which is
 // an unknown outcome, so the client is asked several times.
 func (c *checks) refused(ctx context.Context) bool {
-	const check, tries = "acquire of what is held", 5
+	const check, tries = "acquire of a held lock", 5
 	for try := 1; ; try++ {
 		r := c.request(history.OpAcquire.String(), key, fmt.Sprint("b", try), noWait)
 		reply, err := c.send(ctx, 1, r, grace)
@@ -46,7 +46,7 @@ func (c *checks) refused(ctx context.Context) bool {
 
 // refusals: operations that the lock cannot do, or on locks that it does not hold, are refused.
 func (c *checks) refusals(ctx context.Context) {
-	c.expect(ctx, "release of what is not held", 0, c.request(history.OpRelease.String(), key, "a", 0), "fail")
+	c.expect(ctx, "release of a lock not held", 0, c.request(history.OpRelease.String(), key, "a", 0), "fail")
 	c.expect(ctx, "unknown operation", 0, client.Request{Op: "no-such-operation",
 		Acquire: client.Acquire{Key: key, Owner: "d"}}, "fail")
 	if !c.Lock.Can.Has(promise.ReadWrite) {
