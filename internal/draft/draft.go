@@ -38,7 +38,7 @@ func (d Draft) Topologies() []string {
 	})
 }
 
-// Faults are the faults that the servers of the draft can have, and its lock can survive.
+// Faults are the faults that the servers of the draft can have and that its lock can survive.
 func (d Draft) Faults() []string {
 	var names []string
 	lock, _ := adapters.Lookup(d.Lock)

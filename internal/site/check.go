@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// document is what a page of the site links to, and what can be linked to in it.
+// document has the links of a page of the site, and the ids to which other links can lead.
 type document struct {
 	ids      map[string]bool
 	links    []string // to other pages and to parts of this one
@@ -24,9 +24,8 @@ type document struct {
 
 var styleURL = regexp.MustCompile(`url\(\s*["']?([^"')]+)`)
 
-// Check reads the pages of a built site. Its error has every link and every request that does not lead to a file of the
-// site, or to a part of a page that does not exist, and every request to another host. Links to other sites are not
-// followed.
+// Check reads the pages of a built site. Its error has every link and every request that leads to a missing file, every
+// link to a missing part of a page, and every request to another host. Links to other sites are not followed.
 func Check(dir string) error {
 	pages := map[string]document{}
 	var styles []string
@@ -150,7 +149,7 @@ func dead(dir, page, target string, pages map[string]document) error {
 	return nil
 }
 
-// refused is an error if what a browser loads with a page is not a file of the site.
+// refused is an error if a browser, with a page, loads something other than a file of the site.
 func refused(dir, page, target string) error {
 	if strings.HasPrefix(target, "data:") || strings.HasPrefix(target, "#") {
 		return nil

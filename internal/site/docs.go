@@ -38,8 +38,8 @@ func (o Options) copyDocs() error {
 	})
 }
 
-// moved is the text of a page of the repository with the links that it needs as a page of the site. Links to files
-// outside of docs lead to the repository.
+// moved is the text of a page of the repository with its links changed for the site. Links to files outside of docs
+// lead to the repository.
 func (o Options) moved(text, from, to string) (string, error) {
 	var wrong error
 	text = link.ReplaceAllStringFunc(text, func(found string) string {
@@ -121,8 +121,8 @@ func (o Options) sections() error {
 	return o.page("index", string(home))
 }
 
-// pagesOf are the pages to which the section in that folder links: those of the folder itself, and the design, which is
-// in none.
+// pagesOf are the pages to which the section in that folder links: the pages of the folder itself, and the design,
+// which is in no folder.
 func pagesOf(body, folder string) (pages []string) {
 	seen := map[string]bool{}
 	for _, m := range link.FindAllStringSubmatch(body, -1) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// shown is a run of the gallery. Its seed is fixed, and simulated servers make the same run of it every time.
+// shown is a run of the gallery. Its seed is fixed, so simulated servers repeat the same run every time.
 type shown struct {
 	scenario, title string
 	seed            int
@@ -32,8 +32,8 @@ func galleryRuns() []shown {
 // gallery makes the runs, with their reports and pictures, and the page that shows them.
 func (o Options) gallery() error {
 	var b strings.Builder
-	b.WriteString("# Gallery\n\nEach picture is of a run that was made when this site was built, on simulated servers. " +
-		"Open its report, and walk with the arrow keys from event to event.\n")
+	b.WriteString("# Gallery\n\nEach picture shows a run on simulated servers that was made when this site was built. " +
+		"Open its report, click the timeline, and walk with the arrow keys from event to event.\n")
 	for _, s := range galleryRuns() {
 		sentence, err := o.show(s)
 		if err != nil {

@@ -34,11 +34,10 @@ func (o Options) libraries() error {
 	}
 	var b strings.Builder
 	b.WriteString("# Is it safe?\n\nThe locks of these libraries were tested by [chaos test](../how-to/test.md) on real " +
-		"servers, two minutes each. A finding is a violation that a correct lock with the same " +
-		"promises does not have; a lock " +
-		"without a finding is not proven to be correct. [Verdicts](../contributors/verdicts.md) has all of them on one " +
-		"page, [stories](../stories/index.md) has what was tested.\n\n| library | version | language | locks | " +
-		"findings |\n| --- | --- | --- | --- | --- |\n")
+		"servers, two to four minutes each. A finding is a violation that a correct lock with the same promises does not " +
+		"have; a lock without a finding is not proven to be correct. [Verdicts](../contributors/verdicts.md) lists all of " +
+		"them on one page; [stories](../stories/index.md) describes scenarios of these tests.\n\n" +
+		"| library | version | language | locks | findings |\n| --- | --- | --- | --- | --- |\n")
 	var pages []string
 	for _, a := range catalog {
 		tests := testsOf(a, all)
@@ -87,7 +86,7 @@ func causesOf(tests []evaluation.Report) string {
 func (o Options) library(a adapters.Adapter, tests []evaluation.Report, found string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s %s\n\n[%s](%s) is written in %s. Findings of its own: %s.\n\n## Promises\n\n"+
-		"A lock is judged by what it [promises](../reference/promises.md) alone.\n\n"+
+		"A lock is judged by its [promises](../reference/promises.md) alone.\n\n"+
 		"| lock | description | servers | promises |\n| --- | --- | --- | --- |\n", a.Library, a.Version, a.Library,
 		a.Homepage, a.Language, causesOf(tests))
 	for _, k := range a.Kinds {
@@ -98,7 +97,7 @@ func (o Options) library(a adapters.Adapter, tests []evaluation.Report, found st
 	for _, r := range tests {
 		b.WriteString(libraries.Row(r))
 	}
-	b.WriteString("\nThe last column has what no lock with these promises prevents.\n\n## Findings\n")
+	b.WriteString("\nThe last column lists violations that no lock with these promises prevents.\n\n## Findings\n")
 	n := 0
 	for _, r := range tests {
 		for _, f := range r.Own() {
@@ -158,6 +157,6 @@ func foundRows(library, found string) string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return "\n### In longer tests\n\nOf [found](../contributors/found.md):\n\n" +
+	return "\n### In longer tests\n\nFrom [found](../contributors/found.md):\n\n" +
 		"| what happens | command | runs | cause |\n| --- | --- | --- | --- |\n" + b.String()
 }

@@ -17,22 +17,22 @@ type catalog struct{ name, title, text string }
 
 func catalogPages() []catalog {
 	return []catalog{
-		{"faults", "Faults", "What breaks in a run, as `fault` of a step of a scenario."},
+		{"faults", "Faults", "The failures in a run, as `fault` of a step of a scenario."},
 		{"locks", "Locks", "The locks that `--lock` and the key `lock` name, besides [libraries](../safe/index.md) and " +
 			"programs of your own."},
-		{"workloads", "Workloads", "What clients do, as `workload.kind` of a scenario."},
+		{"workloads", "Workloads", "The operations of the clients, as `workload.kind` of a scenario."},
 		{"topologies", "Topologies", "The lock servers of a run, as `topology.kind` of a scenario."},
-		{"backends", "Backends", "Where servers run, as `--backend`."},
+		{"backends", "Backends", "The ways to run servers, as `--backend`."},
 		{"reports", "Report formats", "The formats of `chaos report --format`."},
 	}
 }
 
-// generatedReference is the part of the page of the reference about the pages that are generated for the site.
+// generatedReference is the part of the index of the reference that lists the pages generated for the site.
 func generatedReference() string {
 	var b strings.Builder
 	b.WriteString("\n## From the program\n\n| subject | page |\n| --- | --- |\n" +
-		"| What a lock can promise | [promises](promises.md) |\n" +
-		"| Properties, and the rules that judge them | [rules](rules.md) |\n")
+		"| Promises of a lock | [promises](promises.md) |\n" +
+		"| Properties, and the rules by which they are judged | [rules](rules.md) |\n")
 	for _, c := range catalogPages() {
 		fmt.Fprintf(&b, "| %s | [%s](%s.md) |\n", c.title, c.name, c.name)
 	}
@@ -71,7 +71,7 @@ func (o Options) catalogs() error {
 func promises() string {
 	var b strings.Builder
 	b.WriteString("# Promises\n\nA lock states its promises in the reply to `init` of the " +
-		"[protocol](protocol.md#promises), in `can`. Only these are judged.\n\n" +
+		"[protocol](protocol.md#promises), in `can`. Guarantees that it does not state are not judged.\n\n" +
 		"| promise | the lock … | operations |\n| --- | --- | --- |\n")
 	for _, p := range promise.Catalog() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.Name, strings.ReplaceAll(p.Meaning, "|", `\|`), strings.Join(p.Ops, ", "))
@@ -81,8 +81,8 @@ func promises() string {
 
 func rules() string {
 	var b strings.Builder
-	b.WriteString("# Rules\n\nA history is judged by these properties, which [checkers](../explanation/checkers.md) " +
-		"explains.\n")
+	b.WriteString("# Rules\n\nA history is judged by these properties. [Checkers](../explanation/checkers.md) explains " +
+		"them.\n")
 	for _, s := range checker.Catalog() {
 		fmt.Fprintf(&b, "\n## %s\n\nViolated if %s.\n\nSource: %s.\n\n", s.Name, cell(s.Doc), cell(s.Source))
 		for _, rule := range s.Rules() {

@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// repository is where links to files lead that are not part of the site.
+// repository is the address to which links to files outside of the site lead.
 const repository = "https://github.com/lockchaos/lockchaos"
 
-// Options are where the site is made from, and where its sources are written.
+// Options name the inputs of the site, and the directories to which its sources are written.
 type Options struct {
 	Root  string // of the repository
 	Chaos string // the program

@@ -27,8 +27,8 @@ func (o Options) stories() error {
 		chapterOf[s.Name] = s.Chapter
 	}
 	var index strings.Builder
-	index.WriteString("# Stories\n\nEach story is a scenario of something that happens in production, and the " +
-		"verdict on a lock in it.\n\n| chapter | stories | of these, unsafe |\n| --- | --- | --- |\n")
+	index.WriteString("# Stories\n\nEach story is a scenario of a failure that happens in production, with the " +
+		"verdict that is expected of a lock.\n\n| chapter | stories | of these, unsafe |\n| --- | --- | --- |\n")
 	var chapters []string
 	for _, c := range scenarios.Chapters() {
 		stories, unsafe := 0, 0
@@ -83,11 +83,11 @@ func (o Options) story(s listing.Item, title string, chapterOf map[string]string
 	}
 	fmt.Fprintf(&b, "**Expected verdict:** %s.\n", expected(s))
 	if report := filepath.Join(o.Extra, "gallery", s.Name); exists(report) {
-		fmt.Fprintf(&b, "\n![The run as a picture: who held the lock when](../../gallery/%s.svg)\n\n"+
+		fmt.Fprintf(&b, "\n![Holds of the lock over time in this run](../../gallery/%s.svg)\n\n"+
 			"[The report of this run](../../gallery/index.md)\n", s.Name)
 	}
 	fmt.Fprintf(&b, "%s\n%s\n", command("chaos run --scenario "+s.Name), cell(scenario.About))
-	fmt.Fprintf(&b, "\n| key | value |\n| --- | --- |\n| lock | %s |\n| servers | %s |\n| clients | %s |\n"+
+	fmt.Fprintf(&b, "\n| key | value |\n| --- | --- |\n| lock | %s |\n| servers | %s |\n| workload | %s |\n"+
 		"| faults | %s |\n| source | %s |\n",
 		cell(scenario.LockText()), s.Topology, s.Workload, orNone(s.Faults), cell(s.Source))
 	switch s.Twin {

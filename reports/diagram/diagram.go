@@ -21,7 +21,7 @@ const (
 	maxClients = 6 // cards of clients
 )
 
-// Scene is what the drawings of one lock have in common.
+// Scene has the data that the drawings of one lock share.
 type Scene struct {
 	r         *evidence.Run
 	key       string
@@ -33,7 +33,7 @@ type Scene struct {
 	loose     []*evidence.Fault            // on something without a card
 }
 
-// New is the scene of a lock. The first of clients have cards, and then the others of the run.
+// New is the scene of a lock. The given clients have cards, then other clients of the run, up to maxClients.
 func New(r *evidence.Run, key string, clients []int) *Scene {
 	s := &Scene{r: r, key: key, nodes: r.Witness.Nodes, on: map[string][]*evidence.Fault{}}
 	s.nodes = s.nodes[:min(len(s.nodes), maxNodes)]
@@ -105,7 +105,8 @@ type Card struct {
 // Link is a pair of cards that a fault keeps apart.
 type Link struct{ From, To, Text string }
 
-// moment is t as the script of the page compares it, in microseconds: everything in the same one counts as before it.
+// moment is t as the script of the page compares it, in microseconds: everything in the same microsecond counts as
+// before it.
 func moment(t time.Duration) time.Duration {
 	const unit = time.Microsecond
 	return t.Round(unit) + unit/2 - 1
@@ -162,8 +163,8 @@ func inForce(f *evidence.Fault, t time.Duration) bool {
 	return from <= t && t < until
 }
 
-// during is when a fault was in force; never if it took no effect. Traffic is cut from the injection on: the recorded
-// effect is that some of it was held.
+// during is the time in which a fault was in force, empty if it took no effect. Traffic is cut from the injection on: a
+// recorded effect only shows that some of it was held.
 func during(f *evidence.Fault) (from, until time.Duration) {
 	from, until = f.EffectTime(), f.Heal
 	switch {
@@ -177,7 +178,7 @@ func during(f *evidence.Fault) (from, until time.Duration) {
 	return from, until
 }
 
-// stateOf is the state of the target of a fault, in a word or two; "" if only the fault has a name for it.
+// stateOf is the state of the target of a fault, in a word or two; "" if there is no word for it but the fault's name.
 func stateOf(f *evidence.Fault) string {
 	switch {
 	case f.EndsProcess() && evidence.IsClient(f.Target):
@@ -331,7 +332,7 @@ func (s *Scene) crashed(client int, t time.Duration) bool {
 // belief is what a client believes about the lock, as its operations show.
 type belief struct {
 	holds, waits, releases bool
-	unanswered             bool // its last request, whose outcome is unknown: when it gave up is not recorded
+	unanswered             bool // the outcome of its last request is unknown: the time at which it gave up is not recorded
 	over                   bool // the validity of the hold has ended
 	permits                int
 }

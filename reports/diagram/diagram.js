@@ -13,7 +13,7 @@ function lockDiagram(env) {
     if (/^client:/.test(g.dataset.id)) slots.push(card);
   });
   function target(c) { return 'client:' + c; }
-  // pick gives the cards of clients to these, and to others of the run.
+  // pick gives cards to these clients, and then to others of the run.
   function pick(clients) {
     D.ops.client.slice().sort(function (a, b) { return a - b; }).forEach(function (c) {
       if (clients.length < slots.length && clients.indexOf(c) < 0) clients.push(c);

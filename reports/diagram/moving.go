@@ -38,7 +38,7 @@ type moving struct {
 	Why       string             `json:"why"` // no sample shows records; empty: some do
 	Nodes     []track            `json:"nodes"`
 	Sentinels []track            `json:"sentinels"`
-	Clients   map[string][]since `json:"clients"` // those with a state other than none
+	Clients   map[string][]since `json:"clients"` // only those that have a state at some time
 	Faults    []stretch          `json:"faults"`  // on links, and on targets without a card
 }
 
@@ -64,8 +64,8 @@ type stretch struct {
 	To   string `json:"to,omitempty"`
 }
 
-// Data is the scene at every instant, as JSON without markup, but for the records and beliefs, which are in the data of
-// the timeline.
+// Data is the scene at every instant, as JSON without markup. Records and beliefs are not in it, but in the data of the
+// timeline.
 func (s *Scene) Data() (string, error) {
 	m := moving{Word: s.Word(), Why: s.r.Unsampled(), Clients: map[string][]since{}}
 	for _, node := range s.nodes {
@@ -147,7 +147,7 @@ func (s *Scene) faultTimes(target string) (at []time.Duration) {
 	return at
 }
 
-// sampleTimes are when the availability or the role of a node changed, and when its samples paused.
+// sampleTimes are the times at which the availability or the role of a node changed, or its samples paused.
 func (s *Scene) sampleTimes(node string) (at []time.Duration) {
 	w := &s.r.Witness
 	for _, x := range w.States(node, evidence.Interval{Until: history.Infinity}, evidence.SameRole) {
@@ -180,7 +180,7 @@ func (s *Scene) disturbed() []int {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// crashTimes are when a client crashed, and when it called again.
+// crashTimes are the times at which a client crashed, or called again after a crash.
 func (s *Scene) crashTimes(client int) (at []time.Duration) {
 	for _, n := range s.r.History.Notices {
 		if n.F != history.Crash || s.r.ClientIn(n.Process) != client {

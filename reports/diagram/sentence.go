@@ -27,7 +27,7 @@ func (f *Frame) Sentence() string {
 	return strings.Join(parts, " · ")
 }
 
-// Text is a frame as a table of text: a line for each node and each client, and for the faults on links.
+// Text is a frame as a table of text: a line for each node, each client and each fault on a link.
 func (f *Frame) Text() string {
 	var b strings.Builder
 	for _, c := range slices.Concat(f.Nodes, f.Clients) {
@@ -51,7 +51,7 @@ func (f *Frame) Text() string {
 	return b.String()
 }
 
-// predicate is what a sentence says about a card; "": nothing.
+// predicate is the part of a sentence after the name of a card; "" if there is nothing to say.
 func (c *Card) predicate() string {
 	var parts []string
 	for _, text := range []string{c.State, c.Role, c.Record} {
@@ -66,7 +66,7 @@ func (c *Card) predicate() string {
 	return text
 }
 
-// grouped are the cards with their predicates, and those with the same one together.
+// grouped are clauses of names and their predicate; cards with the same predicate share one clause.
 func grouped(cards []Card, predicate func(*Card) string) []string {
 	var order []string
 	names := map[string][]string{}

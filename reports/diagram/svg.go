@@ -25,7 +25,7 @@ const (
 	maxText   = 25 // runes in a line of a card
 )
 
-// place is where a card is.
+// place is the position and the size of a card.
 type place struct{ x, y, w, h int }
 
 // svg collects the elements of a drawing.

@@ -23,7 +23,7 @@ func (p *Pair) By(h *evidence.Hold) evidence.Sentence {
 	return evidence.Say(" (no sample shows on which node)")
 }
 
-// Grants is the two grants in one sentence, which says once why neither node is known.
+// Grants is the two grants in one sentence. If both nodes are unknown for the same reason, the reason is given once.
 func (p *Pair) Grants() evidence.Sentence {
 	a, b := p.By(p.A), p.By(p.B)
 	if a.Text == b.Text && p.KnownBy(p.B).Text == "" && !p.neverRecorded() {

@@ -58,7 +58,7 @@ type view struct {
 	SamplingTooWide bool   // too rarely near a fault
 	Jump            bool
 	Story           evidence.Story
-	Shown           evidence.Step // that the diagram shows first
+	Shown           evidence.Step // which the diagram shows first
 	Diagram         template.HTML // of the nodes and the clients; empty: there is no instant to show
 	DiagramText     string
 	Moving          template.JS // the data of its script

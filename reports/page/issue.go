@@ -44,7 +44,8 @@ func eventOf(s evidence.Step) string {
 	return fmt.Sprintf(" (event %d)", s.Event)
 }
 
-// versionsOf says with what a run was made: "lock mutex, topology single, backend sim, seed 1; chaos v1, go1.26".
+// versionsOf names the lock, the servers, the seed and the programs of a run: "Lock mutex, topology single, backend
+// sim, seed 1; chaos v1, go go1.26."
 func versionsOf(r *evidence.Run) string {
 	m := &r.Manifest
 	if r.HistoryOnly() {
@@ -58,7 +59,7 @@ func versionsOf(r *evidence.Run) string {
 		strings.Join(with, ", "))
 }
 
-// fenced is a block of code in Markdown, which no line of text ends.
+// fenced is text as a block of code in Markdown. Fences in the text are replaced, so none of them ends the block.
 func fenced(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return "```text\n" + strings.ReplaceAll(strings.Join(format.Texts(lines, format.Line), "\n"), "```", "'''") + "\n```\n"

@@ -17,7 +17,7 @@ import (
 
 func main() {
 	sphinx := flag.String("sphinx", "sphinx-build", "the generator of the pages")
-	chaos := flag.String("chaos", "bin/chaos", "the program")
+	chaos := flag.String("chaos", "bin/chaos", "the program chaos")
 	out := flag.String("out", "dist/site", "directory of the site, which is emptied first")
 	flag.Parse()
 	if err := build(*sphinx, *chaos, *out); err != nil {
@@ -49,7 +49,7 @@ func build(sphinx, chaos, out string) (err error) {
 	}
 	built := time.Since(begin)
 	if err := site.Check(out); err != nil {
-		return fmt.Errorf("dead links:\n%w", err)
+		return fmt.Errorf("dead links, or requests to other hosts:\n%w", err)
 	}
 	fmt.Printf("%s: sources %.1f s, pages %.1f s, links %.1f s\n", filepath.Join(out, "index.html"), written.Seconds(),
 		(built - written).Seconds(), (time.Since(begin) - built).Seconds())

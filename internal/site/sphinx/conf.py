@@ -20,7 +20,7 @@ highlight_language = "text"
 
 
 def setup(app):
-    """Pages of stories are not in the navigation, which is the same on all of them: it is made once."""
+    """Pages of stories are not in the navigation, so it is the same on all of them, and is generated once."""
     made = {}
 
     def navigation(_app, page, _template, context, _doctree):

@@ -15,11 +15,11 @@ import (
 	"github.com/lockchaos/lockchaos/internal/lab/libraries"
 )
 
-// pictureTries is how many runs, with one seed after another, may be made to show a finding.
+// pictureTries limits the runs, each with the next seed, that are made to show a finding.
 const pictureTries = 3
 
-// pictures draws a run of each finding of the locks that match o.only, if it has none yet. A finding of a scenario that
-// was generated has none, and neither has one that no run shows.
+// pictures draws a run of each finding of the locks that match o.only, if the finding has no picture yet. A finding of
+// a generated scenario gets no picture, nor does a finding that no run shows.
 func (o options) pictures(ctx context.Context, all []evaluation.Report) error {
 	pattern, err := regexp.Compile(o.only)
 	if err != nil {
@@ -58,7 +58,7 @@ func (o options) draw(ctx context.Context, lock string, f evaluation.Finding, fi
 		var run struct {
 			Path  string
 			Story struct{ Cause string }
-			// Judgement says whether the property is violated, where the cause of a finding is not known.
+			// Judgement shows whether the property is violated, for a finding without a known cause.
 			Judgement struct {
 				Results []struct{ Property, Outcome string }
 			}

@@ -1,5 +1,5 @@
-// What the theme leaves to its users: a name for the navigation, a heading on the page of the search, and focus, so that
-// the arrow keys scroll what is wider than the window.
+// The theme lacks names for the two navigations, a heading on the search page, and focus on parts that are wider than
+// the window, without which the arrow keys do not scroll them.
 document.querySelector('.sidebar-drawer')?.setAttribute('aria-label', 'Site');
 document.querySelector('.toc-drawer')?.setAttribute('aria-label', 'This page');
 if (!document.querySelector('h1')) {
