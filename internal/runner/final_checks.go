@@ -52,8 +52,9 @@ func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 	if s.run.Backend.Facts().Deterministic {
 		most = virtualLeaseWait
 	}
-	longest := max(lease, s.track.longestPromise()) // the lock may renew by itself, with a lease of its own
-	wait := longest + time.Second
+	// The lock may renew by itself, with a lease of its own; a session is longer than the lock promises.
+	longest := max(lease, s.track.longestPromise())
+	wait := longest + longest/4 + time.Second
 	if lease == 0 { // the lock may not say how long its lease is
 		wait = max(wait, leaseWait)
 	}
@@ -81,11 +82,14 @@ func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 	return true
 }
 
+// anyLeased reports whether a server shows a hold that ends by itself: with its lease or with a session. ZooKeeper ends
+// sessions at its ticks, up to one after their timeout, and samples of permits name no session.
 func (s *stage) anyLeased(ctx context.Context, keys []string) bool {
+	sessions := s.cluster.Topology().Ensemble()
 	for _, n := range s.cluster.Nodes() {
 		seen := s.witness.Sample(ctx, n.Name, keys)
 		for _, key := range seen.Keys { // in any order: one is enough
-			if seen.Role == "master" && (key.TTL >= 0 || key.Session != "") {
+			if seen.Role == "master" && (key.TTL >= 0 || key.Session != "" || sessions && key.Permits > 0) {
 				return true
 			}
 		}

@@ -61,6 +61,9 @@ func NewOrder(w *World, p Priorities) *order {
 	o := &order{world: w, seed: dice.Uint64(), lowered: map[uint64]int{}}
 	o.by = group(min(dice.IntN(4), int(groupConnections))) // connections in half of the runs
 	o.limit = int64(limits()[dice.IntN(len(limits()))])
+	if w.ZooKeeper { // the members exchange four messages more before the reply to a write
+		o.limit /= 4
+	}
 	for range dice.IntN(maxChanges + 1) {
 		o.changes = append(o.changes, w.Now()+dice.Int64N(max(int64(p.Horizon), 1)))
 	}
