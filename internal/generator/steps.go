@@ -40,8 +40,8 @@ func (d *draw) drawFaults() {
 // more requests are in flight when something else happens. Each wait still ends in time, see faults.shortDelay.
 func (d *draw) distance() scenarios.Step {
 	amount := pick(d, 2*ms, 8*ms, 20*ms)
-	// A wait of 100 ms has to be enough to connect to a majority and to ask it, and 0.5 s for the first place in a queue of
-	// an ensemble, which takes about eighty messages one after another.
+	// A wait of 100 ms has to be enough to connect to a majority and to ask it, and 0.5 s for the first place in a queue
+	// of an ensemble, which takes about eighty messages one after another.
 	if d.Topology.Kind == cluster.Quorum || d.Topology.Ensemble() {
 		amount = 2 * ms
 	}
