@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/reports/evidence"
@@ -30,23 +29,34 @@ type Scene struct {
 	clients   []int
 	on        map[string][]*evidence.Fault // by the target
 	links     []*evidence.Fault            // on a link of two
-	loose     []*evidence.Fault            // on something without a card
+	loose     []*evidence.Fault            // on something that never has a card
+	alone     []*evidence.Fault            // on clients, which may have no card
+	rest      string                       // the number of nodes and clients without a card; empty: all have one
 }
 
 // New is the scene of a lock. The given clients have cards, then other clients of the run, up to maxClients.
 func New(r *evidence.Run, key string, clients []int) *Scene {
 	s := &Scene{r: r, key: key, nodes: r.Witness.Nodes, on: map[string][]*evidence.Fault{}}
-	s.nodes = s.nodes[:min(len(s.nodes), maxNodes)]
+	var more []string
+	if n := len(s.nodes) - maxNodes; n > 0 {
+		s.nodes, more = s.nodes[:maxNodes], append(more, fmt.Sprintf("%d more nodes", n))
+	}
 	if r.Manifest.Topology.Kind == cluster.Sentinel {
 		for i := range cmp.Or(r.Manifest.Topology.Sentinels, 3) {
 			s.sentinels = append(s.sentinels, fmt.Sprintf("s%d", i+1))
 		}
 	}
-	s.clients = slices.Clone(clients[:min(len(clients), maxClients)])
+	s.clients = slices.Clone(clients)
 	for _, c := range r.PerClient() {
-		if len(s.clients) < maxClients && !slices.Contains(s.clients, c.Client) {
+		if !slices.Contains(s.clients, c.Client) {
 			s.clients = append(s.clients, c.Client)
 		}
+	}
+	if n := len(s.clients) - maxClients; n > 0 {
+		s.clients, more = s.clients[:maxClients], append(more, fmt.Sprintf("%d more clients", n))
+	}
+	if len(more) > 0 {
+		s.rest = evidence.List(more) + " not drawn"
 	}
 	for f := range evidence.Each(r.Faults) {
 		s.add(f)
@@ -60,15 +70,19 @@ func (s *Scene) add(f *evidence.Fault) {
 		s.links = append(s.links, f)
 		return
 	}
-	targets := strings.Split(f.Target, "+")
+	targets, clients := strings.Split(f.Target, "+"), true
 	for _, target := range targets {
 		if !evidence.IsClient(target) && !s.has(target) {
 			s.loose = append(s.loose, f)
 			return
 		}
+		clients = clients && evidence.IsClient(target)
 	}
 	for _, target := range targets {
 		s.on[target] = append(s.on[target], f)
+	}
+	if clients {
+		s.alone = append(s.alone, f)
 	}
 }
 
@@ -88,6 +102,7 @@ type Frame struct {
 	Links     []Link
 	Loose     []string // faults in force on something without a card
 	why       string   // no sample shows records
+	rest      string   // see Scene
 }
 
 // Card is a node or a client at one instant.
@@ -103,7 +118,10 @@ type Card struct {
 }
 
 // Link is a pair of cards that a fault keeps apart.
-type Link struct{ From, To, Text string }
+type Link struct {
+	From, To, Text string
+	Late           bool // messages come late: it is not cut
+}
 
 // moment is t as the script of the page compares it, in microseconds: everything in the same microsecond counts as
 // before it.
@@ -115,7 +133,7 @@ func moment(t time.Duration) time.Duration {
 // At is the scene at t.
 func (s *Scene) At(t time.Duration) *Frame {
 	t = moment(t)
-	f := &Frame{why: s.r.Unsampled()}
+	f := &Frame{why: s.r.Unsampled(), rest: s.rest}
 	for _, name := range s.nodes {
 		f.Nodes = append(f.Nodes, s.node(name, t, true))
 	}
@@ -125,7 +143,9 @@ func (s *Scene) At(t time.Duration) *Frame {
 	beliefs := s.beliefs(t)
 	for _, c := range s.clients {
 		card := s.client(c, t)
-		card.Record = beliefs[c].text()
+		if card.Record = beliefs[c].text(); card.Record == idle && has(card.State, dead) {
+			card.Record = ""
+		}
 		f.Clients = append(f.Clients, card)
 	}
 	for _, l := range s.links {
@@ -133,7 +153,7 @@ func (s *Scene) At(t time.Duration) *Frame {
 		switch {
 		case !inForce(l, t):
 		case separates(l) && s.has(from) && s.has(to):
-			f.Links = append(f.Links, Link{from, to, looseText(l)})
+			f.Links = append(f.Links, Link{from, to, looseText(l), !l.CutsOff()})
 		default:
 			f.Loose = append(f.Loose, looseText(l))
 		}
@@ -143,7 +163,17 @@ func (s *Scene) At(t time.Duration) *Frame {
 			f.Loose = append(f.Loose, looseText(l))
 		}
 	}
+	for _, l := range s.alone {
+		if inForce(l, t) && !s.hasAll(l) {
+			f.Loose = append(f.Loose, looseText(l))
+		}
+	}
 	return f
+}
+
+// hasAll reports whether all targets of a fault have cards.
+func (s *Scene) hasAll(f *evidence.Fault) bool {
+	return !slices.ContainsFunc(strings.Split(f.Target, "+"), func(target string) bool { return !s.has(target) })
 }
 
 // separates reports whether a fault on a link is drawn as its interruption.
@@ -218,14 +248,14 @@ func (s *Scene) node(name string, t time.Duration, record bool) Card {
 	c := s.mark(Card{Name: name, Client: -1, Owner: -1}, name, t)
 	last := s.r.Witness.Latest(name, t)
 	switch {
-	case has(c.State, down) && !s.backSince(name, last):
+	case has(c.State, down) && !s.backSince(name, t, last):
 		return c
 	case last == nil:
 		c.State = join(c.State, unsampled)
 	case !last.Up && c.State == "":
 		c.State = silent
 	case last.Up:
-		c.Role = s.role(last)
+		c.State, c.Role = without(c.State, down), s.role(last)
 		if record && s.r.Unsampled() == "" {
 			s.record(&c, last, t)
 		}
@@ -247,6 +277,11 @@ const (
 // has reports whether a state is among those of a card.
 func has(states, state string) bool { return slices.Contains(strings.Split(states, ", "), state) }
 
+// without are the states of a card but for one.
+func without(states, state string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(states, ", "), func(s string) bool { return s == state }), ", ")
+}
+
 func join(states, state string) string {
 	if states == "" {
 		return state
@@ -254,9 +289,9 @@ func join(states, state string) string {
 	return states + ", " + state
 }
 
-// backSince reports whether a sample shows a node up after the last fault that ended its process.
-func (s *Scene) backSince(name string, last *history.Sample) bool {
-	f := evidence.LastOf(s.on[name], func(f **evidence.Fault) bool { return (*f).EndsProcess() })
+// backSince reports whether a sample shows a node up after the last fault by t that ended its process.
+func (s *Scene) backSince(name string, t time.Duration, last *history.Sample) bool {
+	f := evidence.LastOf(s.on[name], func(f **evidence.Fault) bool { return (*f).EndsProcess() && (*f).EffectTime() <= t })
 	return last != nil && last.Up && f != nil && last.Sent > (*f).EffectTime()
 }
 
@@ -312,77 +347,4 @@ func (s *Scene) client(c int, t time.Duration) Card {
 		card.State = dead
 	}
 	return card
-}
-
-// crashed reports whether a client ended before t and has not called since.
-func (s *Scene) crashed(client int, t time.Duration) bool {
-	end := evidence.LastOf(s.r.History.Notices, func(n *history.Notice) bool {
-		return n.F == history.Crash && s.r.ClientIn(n.Process) == client && n.Time <= t
-	})
-	if end == nil {
-		return false
-	}
-	return evidence.FirstOf(s.r.History.Spans, func(x *history.Span) bool {
-		return s.r.ClientIn(x.Process) == client && x.Call > end.Time && x.Call <= t
-	}) == nil && evidence.FirstOf(s.on[cluster.ClientName(client)], func(f **evidence.Fault) bool {
-		return (*f).EndsProcess() && (*f).Heal > end.Time && (*f).Heal <= t
-	}) == nil
-}
-
-// belief is what a client believes about the lock, as its operations show.
-type belief struct {
-	holds, waits, releases bool
-	unanswered             bool // the outcome of its last request is unknown: the time at which it gave up is not recorded
-	over                   bool // the validity of the hold has ended
-	permits                int
-}
-
-func (b belief) text() string {
-	var text string
-	switch {
-	case b.holds && b.permits == 1:
-		text = "believes it holds a permit"
-	case b.holds && b.permits > 1:
-		text = "believes it holds permits"
-	case b.holds:
-		text = "believes it holds"
-	case b.releases:
-		return "releases"
-	case b.waits:
-		return "waits"
-	case b.unanswered:
-		return "asked, outcome unknown"
-	default:
-		return idle
-	}
-	if b.over {
-		text += ", validity over"
-	}
-	return text
-}
-
-func (s *Scene) beliefs(t time.Duration) map[int]belief {
-	all := map[int]belief{}
-	for h := range evidence.Each(s.r.Holds) {
-		if s.r.KeyName(h.Key) != s.key || h.From > t || t >= h.To && h.End != checker.StillHeld {
-			continue
-		}
-		b := all[h.Client]
-		b.holds, b.permits = true, b.permits+int(h.Permits)
-		b.over = h.DrawnValidity() > 0 && h.DrawnValidity() <= t
-		all[h.Client] = b
-	}
-	for x := range evidence.Each(s.r.History.Spans) {
-		if s.r.KeyName(x.Key) != s.key || x.Call > t {
-			continue
-		}
-		c := s.r.ClientIn(x.Process)
-		b, takes, ends := all[c], evidence.Taking(x), x.Op.String() == history.Release
-		b.unanswered = x.Outcome == history.Info && (takes || ends)
-		if t < x.Return && !b.unanswered {
-			b.waits, b.releases = b.waits || takes, b.releases || ends
-		}
-		all[c] = b
-	}
-	return all
 }

@@ -4,7 +4,7 @@ function lockDiagram(env) {
   'use strict';
   var svg = document.querySelector('svg.diagram'), source = document.getElementById('moving');
   if (!svg || !source) return null;
-  var D = env.D, S = JSON.parse(source.textContent), held = {}, shownKey = -1, MAX = 25;
+  var D = env.D, S = JSON.parse(source.textContent), held = {}, shownKey = -1, MAX = 25, NAME = 12;
   var cards = {}, slots = [];
   [].slice.call(svg.querySelectorAll('.card')).forEach(function (g) {
     var at = g.getAttribute('transform').match(/\d+/g).map(Number), box = g.querySelector('.box');
@@ -76,20 +76,25 @@ function lockDiagram(env) {
 
   // Beliefs, as the operations of the clients show them.
   function beliefs(t) {
-    var all = {}, key = env.key(), H = D.holds, O = D.ops, i;
-    function of(c) { return all[c] = all[c] || {permits: 0}; }
+    var all = {}, ended = {}, key = env.key(), H = D.holds, O = D.ops, N = D.notices, i;
+    for (i = 0; i < N.time.length; i++) { // with its process, a client forgets its requests
+      if (N.names[N.name[i]] === 'crash' && N.time[i] <= t) ended[N.client[i]] = N.time[i];
+    }
+    function of(c) { return all[c] = all[c] || {permits: 0, mode: 0}; }
     for (i = 0; i < H.from.length; i++) {
       if (H.key[i] !== key || H.from[i] > t || t >= H.from[i] + H.length[i] && H.ends[H.end[i]] !== 'still held at the end') continue;
       var b = of(H.client[i]);
       b.holds = true;
       b.permits += H.permits[i];
+      b.mode = Math.max(b.mode, H.mode[i]);
       b.over = H.valid[i] > 0 && H.from[i] + H.valid[i] <= t;
     }
     for (i = 0; i < O.call.length; i++) {
-      if (O.key[i] !== key || O.call[i] > t) continue;
+      if (O.key[i] !== key || O.call[i] > t || O.call[i] < ended[O.client[i]]) continue;
       var name = O.names[O.name[i]], takes = name === 'acquire' || name === 'try', ends = name === 'release', who = of(O.client[i]);
-      who.unanswered = O.out[i] === 4 && (takes || ends); // its outcome is unknown
-      if (who.unanswered || O.took[i] >= 0 && t >= O.call[i] + O.took[i]) continue;
+      var took = O.took[i] < 0 ? O.learned[i] : O.took[i], pending = !(t >= O.call[i] + took);
+      who.unanswered = !pending && O.out[i] === 4 && (takes || ends); // its outcome is unknown
+      if (!pending) continue;
       who.waits = who.waits || takes;
       who.releases = who.releases || ends;
     }
@@ -97,7 +102,10 @@ function lockDiagram(env) {
   }
   function beliefText(b) {
     if (!b) return 'idle';
-    if (b.holds) return 'believes it holds' + (b.permits > 1 ? ' permits' : b.permits ? ' a permit' : '') + (b.over ? ', validity over' : '');
+    if (b.holds) {
+      return 'believes it holds' + (b.permits ? ', ' + b.permits + (b.permits > 1 ? ' permits' : ' permit') : ['', ', reading', ', writing'][b.mode]) +
+        (b.over ? ', validity over' : '');
+    }
     return b.releases ? 'releases' : b.waits ? 'waits' : b.unanswered ? 'asked, outcome unknown' : 'idle';
   }
 
@@ -119,10 +127,12 @@ function lockDiagram(env) {
       var card = stateAt(S.clients[target(c)], t);
       card.name = env.client(c); card.id = target(c); card.client = true;
       card.record = beliefText(believed[c]);
+      if (card.record === 'idle' && card.state.split(', ').indexOf('dead') >= 0) card.record = '';
       f.clients.push(card);
     });
     S.faults.forEach(function (x) {
       if (x.a > t || x.b >= 0 && t >= x.b) return;
+      if (x.on && x.on.every(function (id) { return cards[id]; })) return;
       if (x.from && cards[x.from] && cards[x.to]) f.links.push(x);
       else f.loose.push(x.text);
     });
@@ -152,12 +162,12 @@ function lockDiagram(env) {
   function sentence(f) {
     return grouped(f.nodes, predicate).concat(grouped(f.sentinels, function (card) { return card.state; }),
       f.links.map(function (x) { return x.text; }), f.loose, S.why ? ['records of the lock not sampled: ' + S.why] : [],
-      grouped(f.clients, predicate)).join(' · ');
+      grouped(f.clients, predicate), S.rest || []).join(' · ');
   }
 
   // The drawing, as svg.go.
-  function cut(s) { return Array.from(s).length > MAX ? Array.from(s).slice(0, MAX - 1).join('') + '…' : s; }
-  function write(card, name, text) { card.g.querySelector(name).textContent = cut(text); }
+  function cut(s, max) { return Array.from(s).length > max ? Array.from(s).slice(0, max - 1).join('') + '…' : s; }
+  function write(card, name, text) { card.g.querySelector(name).textContent = cut(text, MAX); }
   function look(card) {
     var looks = ['card'];
     card.state.split(', ').forEach(function (s) {
@@ -171,12 +181,13 @@ function lockDiagram(env) {
     return looks.join(' ');
   }
   function drawCard(card) {
-    var at = cards[card.id], parts = card.client ? card.record.split(', ') : [card.record];
+    var at = cards[card.id], parts = card.client ? card.record.split(/, (.*)/) : [card.record.replace(S.word + ': ', '')];
     var word = card.state.split(', ')[0].split(' from ')[0];
     at.g.setAttribute('class', look(card));
     at.g.querySelector('title').textContent = (card.name + ' ' + predicate(card)).trim() + (card.state && card.faults ? ' (' + card.faults + ')' : '');
-    write(at, '.name', card.name);
-    write(at, '.badge', [card.role, word].filter(Boolean).join(', '));
+    var badge = [card.role, word].filter(Boolean).join(', ');
+    write(at, '.name', cut(card.name, badge ? NAME : NAME + 5));
+    write(at, '.badge', badge);
     if (!at.g.querySelector('.what')) return;
     write(at, '.what', parts[0]);
     write(at, '.why', parts[1] || card.faults);
@@ -202,7 +213,7 @@ function lockDiagram(env) {
       mx = Math.floor((ax + bx) / 2);
       path = 'M' + ax + ' ' + ay + 'L' + bx + ' ' + by;
     }
-    return '<g class="link"><title>' + env.esc(x.text) + '</title><path d="' + path + '"/><path class="x" d="M' + (mx - 4) + ' ' + (my - 4) +
+    return '<g class="link' + (x.late ? ' late' : '') + '"><title>' + env.esc(x.text) + '</title><path d="' + path + '"/><path class="x" d="M' + (mx - 4) + ' ' + (my - 4) +
       'l9 9m0 -9l-9 9"/></g>';
   }
   // show draws the instant t and returns its sentence.

@@ -38,6 +38,7 @@ type moving struct {
 	Why       string             `json:"why"` // no sample shows records; empty: some do
 	Nodes     []track            `json:"nodes"`
 	Sentinels []track            `json:"sentinels"`
+	Rest      string             `json:"rest"`    // nodes and clients without a card
 	Clients   map[string][]since `json:"clients"` // only those that have a state at some time
 	Faults    []stretch          `json:"faults"`  // on links, and on targets without a card
 }
@@ -55,19 +56,22 @@ type since struct {
 	Faults string `json:"f,omitempty"`
 }
 
-// stretch is a fault in force. From and To are the ends of a link that is drawn as cut.
+// stretch is a fault in force. From and To are the ends of a link that is drawn as cut or, with Late, as slow. On are
+// the clients whose cards show the fault, if they have cards.
 type stretch struct {
-	A    int64  `json:"a"`
-	B    int64  `json:"b"` // -1: no end
-	Text string `json:"text"`
-	From string `json:"from,omitempty"`
-	To   string `json:"to,omitempty"`
+	A    int64    `json:"a"`
+	B    int64    `json:"b"` // -1: no end
+	Text string   `json:"text"`
+	From string   `json:"from,omitempty"`
+	To   string   `json:"to,omitempty"`
+	Late bool     `json:"late,omitempty"`
+	On   []string `json:"on,omitempty"`
 }
 
 // Data is the scene at every instant, as JSON without markup. Records and beliefs are not in it, but in the data of the
 // timeline.
 func (s *Scene) Data() (string, error) {
-	m := moving{Word: s.Word(), Why: s.r.Unsampled(), Clients: map[string][]since{}}
+	m := moving{Word: s.Word(), Why: s.r.Unsampled(), Rest: s.rest, Clients: map[string][]since{}}
 	for _, node := range s.nodes {
 		at := append(s.faultTimes(node), s.sampleTimes(node)...)
 		m.Nodes = append(m.Nodes, track{node, states(at, func(t time.Duration) Card { return s.node(node, t, false) })})
@@ -86,12 +90,17 @@ func (s *Scene) Data() (string, error) {
 	for _, f := range s.links {
 		x := s.stretch(f)
 		if from, to, _ := strings.Cut(f.Target, ">"); separates(f) {
-			x.From, x.To = from, to
+			x.From, x.To, x.Late = from, to, !f.CutsOff()
 		}
 		m.Faults = append(m.Faults, x)
 	}
 	for _, f := range s.loose {
 		m.Faults = append(m.Faults, s.stretch(f))
+	}
+	for _, f := range s.alone {
+		x := s.stretch(f)
+		x.On = strings.Split(f.Target, "+")
+		m.Faults = append(m.Faults, x)
 	}
 	m.Faults = slices.DeleteFunc(m.Faults, func(x stretch) bool { return x.A == x.B })
 	text, err := json.Marshal(m)

@@ -24,6 +24,9 @@ func (f *Frame) Sentence() string {
 		parts = append(parts, "records of the lock not sampled: "+f.why)
 	}
 	parts = append(parts, grouped(f.Clients, func(c *Card) string { return c.predicate() })...)
+	if f.rest != "" {
+		parts = append(parts, f.rest)
+	}
 	return strings.Join(parts, " · ")
 }
 
@@ -47,6 +50,9 @@ func (f *Frame) Text() string {
 	}
 	if f.why != "" {
 		b.WriteString("records of the lock not sampled: " + f.why + "\n")
+	}
+	if f.rest != "" {
+		b.WriteString(f.rest + "\n")
 	}
 	return b.String()
 }

@@ -17,12 +17,13 @@ const (
 	top       = 22 // below the headings
 	clientX   = 1
 	clientW   = 140
-	nodeX     = 204
-	nodeW     = 148
+	nodeX     = 186
+	nodeW     = 166
 	cardH     = 50
 	gap       = 7 // between two cards
 	sentinelH = 22
 	maxText   = 25 // runes in a line of a card
+	maxName   = 12 // runes of a name beside a badge; without one, 5 more
 )
 
 // place is the position and the size of a card.
@@ -131,8 +132,12 @@ func (d *svg) link(l *Link) {
 		}
 		mx, path = (ax+bx)/2, fmt.Sprintf("M%d %dL%d %d", ax, ay, bx, by)
 	}
-	fmt.Fprintf(d, `<g class="link"><title>%s</title><path d="%s"/><path class="x" d="M%d %dl9 9m0 -9l-9 9"/></g>`,
-		timeline.Escape(l.Text), path, mx-4, my-4)
+	class := "link"
+	if l.Late {
+		class = "link late"
+	}
+	fmt.Fprintf(d, `<g class="%s"><title>%s</title><path d="%s"/><path class="x" d="M%d %dl9 9m0 -9l-9 9"/></g>`,
+		class, timeline.Escape(l.Text), path, mx-4, my-4)
 }
 
 // look is the class of a card.
@@ -183,7 +188,11 @@ func (c *Card) badge() string {
 // what is the middle line of a card, and why the last one.
 func (c *Card) what() (what, why string) {
 	if c.Client < 0 {
-		return c.Record, c.Faults
+		_, holder, named := strings.Cut(c.Record, ": ")
+		if !named { // absent
+			holder = c.Record
+		}
+		return holder, c.Faults
 	}
 	if what, over, ended := strings.Cut(c.Record, ", "); ended {
 		return what, over
@@ -192,10 +201,13 @@ func (c *Card) what() (what, why string) {
 }
 
 func (d *svg) card(c *Card, id string) {
-	p := d.at[id]
+	p, limit := d.at[id], maxName
+	if c.badge() == "" {
+		limit += 5
+	}
 	fmt.Fprintf(d, `<g class="%s" data-id="%s" transform="translate(%d %d)"><title>%s</title><rect class="box" `+
 		`width="%d" height="%d" rx="5"/>`, c.look(), timeline.Escape(id), p.x, p.y, timeline.Escape(c.title()), p.w, p.h)
-	d.text(10, 16, c.Name, "name")
+	d.text(10, 16, format.Truncate(c.Name, limit), "name")
 	d.text(p.w-8, 16, c.badge(), "badge end")
 }
 

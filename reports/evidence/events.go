@@ -51,7 +51,7 @@ func (r *Run) Describe(index int) (time.Duration, string, bool) {
 		if is(s.Invoked) {
 			return s.Call, fmt.Sprintf("%s invokes %s of %s", who, OpName(s.Op), key), true
 		}
-		t := s.Return
+		t := r.Completed(s)
 		if t == history.Infinity {
 			t = s.Call
 		}

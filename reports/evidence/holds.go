@@ -69,6 +69,23 @@ func (h *Hold) It() string {
 	return "permits"
 }
 
+// Modes of holds.
+const (
+	NoMode = iota // the lock has no modes
+	Reading
+	Writing
+)
+
+// ModeOf is the mode of a hold.
+func (r *Run) ModeOf(h *Hold) int {
+	if h.Reader {
+		return Reading
+	} else if r.History.Spans[h.Span].Moded {
+		return Writing
+	}
+	return NoMode
+}
+
 // Object names the object of the hold: the permits of a semaphore, otherwise lock.
 func (h *Hold) Object(lock string) string {
 	if h.Permits == 0 {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sort"
+	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
@@ -40,12 +41,13 @@ type Run struct {
 	holdBy  map[int32]int    // index of the hold that an acquire began
 	// sessionOf is the client of a session, where the servers know no owner.
 	sessionOf  map[string]int
-	Unanswered []*history.Span // acquires and tries of unknown outcome, in order of their requests
-	Witness    witness         // samples by node
-	Kept       *kept.Values    // the values of keys at masters, and their owners
-	Sampling   *SamplingGaps   // nil if nodes were not sampled
-	Cited      map[int]string  // lines of the events that the page cites, by index
-	Color      map[int]int     // client → index in the palette
+	learned    map[int32]time.Duration // when an outcome was known to be unknown, by the event
+	Unanswered []*history.Span         // acquires and tries of unknown outcome, in order of their requests
+	Witness    witness                 // samples by node
+	Kept       *kept.Values            // the values of keys at masters, and their owners
+	Sampling   *SamplingGaps           // nil if nodes were not sampled
+	Cited      map[int]string          // lines of the events that the page cites, by index
+	Color      map[int]int             // client → index in the palette
 	Story      Story
 	Worst      *checker.Violation // that the story explains; nil if there is none
 }
@@ -141,6 +143,10 @@ func (r *Run) prepare() *Run {
 	r.Witness = newWitness(r.Samples, m.Nodes)
 	r.Kept = kept.Find(h, r.Samples)
 	r.findEndless()
+	r.learned = map[int32]time.Duration{}
+	for u := range Each(h.Unknown) {
+		r.learned[h.Spans[u.Span].Ended] = u.Time
+	}
 	r.Unanswered = AllOf(h.Spans, func(s *history.Span) bool { return s.Outcome == history.Info && Taking(s) })
 	if r.Unsampled() == "" {
 		r.Sampling = measureGaps(&r.Witness, r.Faults)

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"iter"
+	"time"
 
 	"github.com/lockchaos/lockchaos/history"
 )
@@ -49,6 +50,15 @@ func AllOf[T any](all []T, ok func(*T) bool) (found []*T) {
 
 // Taking reports whether an operation may begin a hold.
 func Taking(s *history.Span) bool { return s.Op == history.OpAcquire || s.Op == history.OpTry }
+
+// Completed is when the client of an operation learned its outcome, or that it is unknown; history.Infinity if no event
+// says so.
+func (r *Run) Completed(s *history.Span) time.Duration {
+	if t, unknown := r.learned[s.Ended]; unknown {
+		return t
+	}
+	return s.Return
+}
 
 // ClientIn is the client of a process.
 func (r *Run) ClientIn(p history.Process) int { return p.Client(r.History.Clients) }

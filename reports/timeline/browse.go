@@ -46,16 +46,18 @@ type Columns struct {
 }
 
 type browseOps struct {
-	Names  []string `json:"names"`
-	Name   column   `json:"name"`
-	Call   deltas   `json:"call"`
-	Took   column   `json:"took"` // -1: no end
-	Out    column   `json:"out"`  // history.Type
-	Client column   `json:"client"`
-	Key    column   `json:"key"`
-	Index  deltas   `json:"index"` // of the event that invokes it
-	Ended  column   `json:"ended"` // minus index; 0: no event
-	Token  tokens   `json:"token"`
+	Names []string `json:"names"`
+	Name  column   `json:"name"`
+	Call  deltas   `json:"call"`
+	Took  column   `json:"took"` // -1: no end
+	// Learned is when clients learned that outcomes are unknown, after the calls, by row.
+	Learned map[int]int64 `json:"learned"`
+	Out     column        `json:"out"` // history.Type
+	Client  column        `json:"client"`
+	Key     column        `json:"key"`
+	Index   deltas        `json:"index"` // of the event that invokes it
+	Ended   column        `json:"ended"` // minus index; 0: no event
+	Token   tokens        `json:"token"`
 }
 
 // browseHolds have their key, client, token and begin from the operation that acquired them.
@@ -66,6 +68,7 @@ type browseHolds struct {
 	Valid   column   `json:"valid"` // the end of the promise, after the begin; 0: no validity
 	End     column   `json:"end"`
 	Permits column   `json:"permits"`
+	Mode    column   `json:"mode"` // 1: reading, 2: writing, 0: the lock has no modes
 }
 
 type browseWrites struct {
@@ -232,6 +235,7 @@ func (d *Columns) ops(r *evidence.Run, part evidence.Interval) map[int32]int64 {
 	}
 	var all names
 	o := &d.Ops
+	o.Learned = map[int]int64{}
 	for i := range r.History.Spans {
 		s := &r.History.Spans[i]
 		_, need := needed[int32(i)]
@@ -244,6 +248,8 @@ func (d *Columns) ops(r *evidence.Run, part evidence.Interval) map[int32]int64 {
 		took, ended := int64(-1), int64(0)
 		if s.Return != history.Infinity {
 			took = micros(s.Return) - micros(s.Call)
+		} else if t := r.Completed(s); t != history.Infinity {
+			o.Learned[len(o.Call)] = micros(t) - micros(s.Call)
 		}
 		if s.Ended >= 0 {
 			ended = int64(s.Ended - s.Invoked)
@@ -271,7 +277,7 @@ func (d *Columns) holds(r *evidence.Run, part evidence.Interval, rows map[int32]
 		}
 		b.Op, b.Length = append(b.Op, rows[h.Span]), append(b.Length, micros(h.To)-micros(h.From))
 		b.Valid, b.End = append(b.Valid, valid), append(b.End, ends.of(string(h.End)))
-		b.Permits = append(b.Permits, int64(h.Permits))
+		b.Permits, b.Mode = append(b.Permits, int64(h.Permits)), append(b.Mode, int64(r.ModeOf(h)))
 	}
 	b.Ends = ends.list
 }

@@ -610,7 +610,7 @@
     var O = D.ops, T = D.writes, N = D.notices, i;
     for (i = 0; i < O.call.length; i++) {
       visit('op', i, 0, O.call[i], O.index[i], O.key[i]);
-      if (O.ended[i]) visit('op', i, 1, O.took[i] < 0 ? O.call[i] : O.call[i] + O.took[i], O.index[i] + O.ended[i], O.key[i]);
+      if (O.ended[i]) visit('op', i, 1, O.call[i] + (O.took[i] < 0 ? O.learned[i] || 0 : O.took[i]), O.index[i] + O.ended[i], O.key[i]);
     }
     for (i = 0; i < T.time.length; i++) visit('write', i, 0, T.time[i], T.index[i], T.key[i]);
     for (i = 0; i < N.time.length; i++) visit('notice', i, 0, N.time[i], N.index[i], D.keys[N.key[i]] ? N.key[i] : -1);
