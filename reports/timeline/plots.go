@@ -297,7 +297,16 @@ func (s Plot) Write(r *evidence.Run, kind string, w io.Writer) error {
 		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(plotWidth, height), vgimg.UseDPI(144))}
 	}
 	p.Draw(framed(c))
-	_, err = c.WriteTo(w)
+	var b bytes.Buffer
+	if _, err = c.WriteTo(&b); err != nil {
+		return err
+	}
+	text := b.Bytes()
+	if kind == "svg" { // other systems have fonts of the same widths, by other names
+		text = bytes.ReplaceAll(text, []byte("font-family:Liberation Sans;"),
+			[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
+	}
+	_, err = w.Write(text)
 	return err
 }
 
