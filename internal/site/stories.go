@@ -84,7 +84,7 @@ func (o Options) story(s listing.Item, title string, chapterOf map[string]string
 	fmt.Fprintf(&b, "**Expected verdict:** %s.\n", expected(s))
 	if report := filepath.Join(o.Extra, "gallery", s.Name); exists(report) {
 		fmt.Fprintf(&b, "\n![Holds of the lock over time in this run](../../gallery/%s.svg)\n\n"+
-			"[The report of this run](../../gallery/index.md)\n", s.Name)
+			"<a href=\"../../gallery/%s/report.html\">Open the report of this run</a>\n", s.Name, s.Name)
 	}
 	fmt.Fprintf(&b, "%s\n%s\n", command("chaos run --scenario "+s.Name), cell(scenario.About))
 	fmt.Fprintf(&b, "\n| key | value |\n| --- | --- |\n| lock | %s |\n| servers | %s |\n| workload | %s |\n"+

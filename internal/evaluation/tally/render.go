@@ -47,7 +47,10 @@ func (f Finding) Frequency() string {
 
 // String says in how many runs of a scenario a finding was seen.
 func (s Seen) String() string {
-	if s.Of == 1 {
+	switch {
+	case s.Of == 1 && s.Scenario == Generated:
+		return "the run of a generated scenario"
+	case s.Of == 1:
 		return "the run of " + s.Scenario
 	}
 	return fmt.Sprintf("%s of %s of %s", format.Number(s.Runs), format.Count(s.Of, "run"), s.Scenario)

@@ -51,6 +51,9 @@ func Read(dir string, all []evaluation.Report) ([]evaluation.Report, error) {
 		r.Client, r.Held, r.NotTested, r.Notes = r.WrongClient(), nil, nil, nil
 		for i := range r.Findings {
 			f := &r.Findings[i]
+			if f.File != "" { // not in the repository
+				f.Repeat = fmt.Sprintf("chaos test --lock %s --seed %d", r.Lock, r.Seed)
+			}
 			f.Advice, f.Steps, f.Run, f.File = nil, nil, "", ""
 		}
 		all = slices.DeleteFunc(all, func(old evaluation.Report) bool { return old.Lock == r.Lock })

@@ -3,6 +3,7 @@ package libraries
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -40,6 +41,17 @@ func TestFindingsHaveCauses(t *testing.T) {
 	}
 }
 
+// TestCommandsNameNoFiles: what repeats a finding is in the repository.
+func TestCommandsNameNoFiles(t *testing.T) {
+	for _, r := range load(t) {
+		for _, f := range r.Findings {
+			if strings.Contains(f.Repeat, ".yaml") {
+				t.Errorf("%s: %s", f.ID(), f.Repeat)
+			}
+		}
+	}
+}
+
 func load(t *testing.T) []evaluation.Report {
 	t.Helper()
 	all, err := Load("results.json")
@@ -55,13 +67,17 @@ func TestReadReplaces(t *testing.T) {
 	dir := t.TempDir()
 	r := evaluation.Report{Lock: "redis-py/lock", Seed: 2, Result: tally.Result{Findings: []evaluation.Finding{{
 		Seen: []tally.Seen{{Scenario: "contention", Runs: 1, Of: 1}}, Scenario: "contention",
-		Own: true, Property: checker.WakeUp, Cause: "split-votes", Steps: []evidence.Step{{Text: "a step"}}}}}}
+		Own: true, Property: checker.WakeUp, Cause: "split-votes", Steps: []evidence.Step{{Text: "a step"}},
+		File: "scenarios/generated-1.yaml", Repeat: "chaos run --scenario out/scenarios/generated-1.yaml"}}}}
 	if err := r.Write(filepath.Join(dir, "redis-py_lock")); err != nil {
 		t.Fatal(err)
 	}
 	all, err := Read(dir, []evaluation.Report{{Lock: "redsync/mutex"}, {Lock: "redis-py/lock", Seed: 1}})
 	if err != nil || len(all) != 2 || all[1].Seed != 2 || all[1].Findings[0].Steps != nil {
 		t.Fatalf("%+v, %v", all, err)
+	}
+	if got := all[1].Findings[0].Repeat; got != "chaos test --lock redis-py/lock --seed 2" {
+		t.Errorf("a finding of a generated scenario is repeated by %q", got)
 	}
 	file := filepath.Join(dir, "results.json")
 	if err := Save(file, all); err != nil {

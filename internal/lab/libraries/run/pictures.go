@@ -28,7 +28,7 @@ func (o options) pictures(ctx context.Context, all []evaluation.Report) error {
 	for _, r := range all {
 		for _, f := range r.Own() {
 			file := libraries.Picture(r.Lock, f)
-			if _, err := os.Stat(file); err == nil || f.File != "" || !pattern.MatchString(r.Lock) ||
+			if _, err := os.Stat(file); err == nil || !pattern.MatchString(r.Lock) ||
 				strings.HasPrefix(f.Scenario, "generated-") {
 				continue
 			}
