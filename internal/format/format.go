@@ -97,14 +97,10 @@ func digits(x float64) string {
 	return s
 }
 
-// Instant is a time since the start of the run, to the millisecond: "1.713 s". In the first ten milliseconds, which may
-// be all of a recorded history, it is to the microsecond: "0.001713 s". [Forever] is "never".
+// Instant is a time since the start of the run, to the millisecond: "1.713 s". [Forever] is "never".
 func Instant(t time.Duration) string {
-	switch {
-	case t == Forever:
+	if t == Forever {
 		return "never"
-	case t > 0 && t < 10*time.Millisecond:
-		return fmt.Sprintf("%.6f s", t.Seconds())
 	}
 	return fmt.Sprintf("%.3f s", t.Seconds())
 }

@@ -56,7 +56,7 @@ func TestDuration(t *testing.T) {
 
 func TestInstant(t *testing.T) {
 	for at, want := range map[time.Duration]string{1713 * time.Millisecond: "1.713 s", 10 * time.Millisecond: "0.010 s",
-		0: "0.000 s", 9_999_400: "0.009999 s", 30 * time.Microsecond: "0.000030 s"} {
+		0: "0.000 s", 9_600_000: "0.010 s", 30 * time.Microsecond: "0.000 s"} {
 		if got := Instant(at); got != want {
 			t.Errorf("%v: %q, want %q", at, got, want)
 		}

@@ -100,7 +100,7 @@
   }
   function number(n) { return String(n).replace(/\B(?=(\d{3})+$)/g, ','); }
   function count(n, noun) { return number(n) + ' ' + noun + (n === 1 ? '' : 's'); }
-  function instant(t) { return t > 0 && t < 1e4 ? (t / 1e3).toFixed(3) + ' ms' : (t / 1e6).toFixed(3) + ' s'; }
+  function instant(t) { return (t / 1e6).toFixed(3) + ' s'; }
   function digits(v) {
     return v.toFixed(Math.max(0, 2 - Math.floor(Math.log10(Math.max(v, 1))))).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
   }
