@@ -187,3 +187,22 @@ func TestTimelineOnFirstPrintedPage(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestTermsHaveDocs: the page links its terms to the docs, to headings that exist. Every property has one.
+func TestTermsHaveDocs(t *testing.T) {
+	links := regexp.MustCompile(`href="https://[^"]*/main/([^"#]*)#?([^"]*)"`).FindAllStringSubmatch(
+		render(t, failoverRun("orders").load(t), "html"), -1)
+	for _, c := range checker.Catalog() {
+		links = append(links, []string{"", "docs/explanation/checkers.md", string(c.Name)})
+	}
+	for _, m := range links {
+		text, err := os.ReadFile("../" + m[1])
+		heading := regexp.MustCompile(`(?mi)^#+ ` + regexp.QuoteMeta(m[2]) + `$`)
+		if err != nil || m[2] != "" && !heading.Match(text) {
+			t.Errorf("%s has no heading %q: %v", m[1], m[2], err)
+		}
+	}
+	if got, want := len(links), len(checker.Catalog())+len(failoverRun("orders").j.Results)+2; got != want {
+		t.Errorf("%d links, want %d", got, want)
+	}
+}

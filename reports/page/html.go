@@ -35,8 +35,12 @@ const (
 	MaxBytes       = 5_000_000
 )
 
+// docs is where the page links for the terms that it uses.
+const docs = "https://github.com/lockchaos/lockchaos/blob/main/docs/explanation/"
+
 // view is the data of the template.
 type view struct {
+	Docs       string
 	Style      template.CSS
 	Script     template.JS
 	ScriptHash template.HTMLAttr
@@ -133,7 +137,8 @@ func newPage(r *evidence.Run) (*view, error) {
 		return nil, err
 	}
 	style, script = append(look, style...), append(drawing, script...)
-	p := &view{Style: template.CSS(style), Script: template.JS(script), ScriptHash: template.HTMLAttr(hashOf(script))}
+	p := &view{Docs: docs, Style: template.CSS(style), Script: template.JS(script),
+		ScriptHash: template.HTMLAttr(hashOf(script))}
 	p.header(r)
 	p.story(r)
 	if err := p.diagram(r); err != nil {
