@@ -260,6 +260,7 @@ func TestIssueIsCopied(t *testing.T) {
 	for _, want := range []string{"**UNSAFE: failover.** ", "```text\nchaos run --scenario failover --seed 42\n```\n",
 		"At 3.390 s (step 5):\n\n```text\nn1         down (replication-hold, kill)\nn2         master, key: client 1\n" +
 			"n3         replica, key: absent → client 1\nclient 3   believes it holds\nclient 1   believes it holds\n",
+		"\nclient 2   no request\n",
 		"\n3. **1.434 s** n1 was killed: n1 exited (event ", "topology sentinel: 1 master, 2 replicas, 3 Sentinels, " +
 			"backend process, seed 42; chaos v0.1.0, go go1.26, redis 7.0.15."} {
 		if !strings.Contains(copied.Text, want) {

@@ -271,7 +271,7 @@ const (
 	silent    = "does not reply"
 	unsampled = "not sampled"
 	absent    = "absent"
-	idle      = "idle" // a client without a request
+	idle      = "no request" // of a client, for this lock
 )
 
 // has reports whether a state is among those of a card.

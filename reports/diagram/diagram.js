@@ -101,12 +101,12 @@ function lockDiagram(env) {
     return all;
   }
   function beliefText(b) {
-    if (!b) return 'idle';
+    if (!b) return 'no request';
     if (b.holds) {
       return 'believes it holds' + (b.permits ? ', ' + b.permits + (b.permits > 1 ? ' permits' : ' permit') : ['', ', reading', ', writing'][b.mode]) +
         (b.over ? ', validity over' : '');
     }
-    return b.releases ? 'releases' : b.waits ? 'waits' : b.unanswered ? 'asked, outcome unknown' : 'idle';
+    return b.releases ? 'releases' : b.waits ? 'waits' : b.unanswered ? 'asked, outcome unknown' : 'no request';
   }
 
   function frame(t) {
@@ -127,7 +127,7 @@ function lockDiagram(env) {
       var card = stateAt(S.clients[target(c)], t);
       card.name = env.client(c); card.id = target(c); card.client = true;
       card.record = beliefText(believed[c]);
-      if (card.record === 'idle' && card.state.split(', ').indexOf('dead') >= 0) card.record = '';
+      if (card.record === 'no request' && card.state.split(', ').indexOf('dead') >= 0) card.record = '';
       f.clients.push(card);
     });
     S.faults.forEach(function (x) {
@@ -141,7 +141,7 @@ function lockDiagram(env) {
 
   // The sentence, as sentence.go.
   function predicate(card) {
-    var text = [card.state, card.role, card.record].filter(function (s) { return s && !(card.client && s === 'idle'); }).join(', ');
+    var text = [card.state, card.role, card.record].filter(function (s) { return s && !(card.client && s === 'no request'); }).join(', ');
     return (!card.state && card.faults ? text + ' (' + card.faults + ')' : text).trim();
   }
   function grouped(list, say) {
@@ -177,7 +177,7 @@ function lockDiagram(env) {
       else if (/^cut off from/.test(s)) looks.push('apart');
       else if (s) looks.push('alone');
     });
-    if (card.record === 'idle') looks.push('quiet');
+    if (card.record === 'no request') looks.push('quiet');
     return looks.join(' ');
   }
   function drawCard(card) {
