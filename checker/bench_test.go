@@ -13,7 +13,11 @@ import (
 	"unsafe"
 
 	"github.com/anishathalye/porcupine"
-
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/given"
+	"github.com/lockchaos/lockchaos/checker/internal/linear"
+	"github.com/lockchaos/lockchaos/checker/internal/segment"
+	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/search"
 )
@@ -71,10 +75,10 @@ func number(h *history.History) {
 		h.Spans[i].Invoked = event
 		event++
 	}
-	finish(never)
+	finish(segment.Never)
 	for i := range h.Spans {
 		if s := &h.Spans[i]; s.Outcome == history.Info {
-			s.Return = never
+			s.Return = segment.Never
 		}
 	}
 }
@@ -100,7 +104,7 @@ func BenchmarkJudge(b *testing.B) {
 			runtime.ReadMemStats(&before)
 			cpu := cpuTime(b)
 			for b.Loop() {
-				if r := Judge(h, Options{}).Result(Exclusion); r.Outcome != Holds {
+				if r := Judge(h, property.Options{}).Result(property.Exclusion); r.Outcome != property.Holds {
 					b.Fatal(r.Outcome, r.Summary)
 				}
 			}
@@ -127,12 +131,12 @@ func cpuTime(b *testing.B) time.Duration {
 func BenchmarkOrder(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		h := longSpans(n, 5, 1, 3)
-		v := newView(h, Options{})
+		v := bounds.New(h, given.Options{})
 		b.Run(fmt.Sprintf("%dk/porcupine", n/1000), func(b *testing.B) {
-			k := &v.keyedOps()[0]
-			v.prepare(k)
+			k := &linear.KeyedOps(v)[0]
+			linear.Prepare(v, k)
 			for b.Loop() {
-				j := search.Job{Kind: k.kind, Ops: v.modelOps(k)}
+				j := search.Job{Kind: k.Kind, Ops: linear.ModelOps(v, k)}
 				if got := j.Run(0); got != porcupine.Ok {
 					b.Fatal(got)
 				}
@@ -140,13 +144,13 @@ func BenchmarkOrder(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("%dk/sweep", n/1000), func(b *testing.B) {
 			for b.Loop() {
-				v := newView(h, Options{})
-				v.sweep(&v.keyedOps()[0], 0, func(f flaw) { b.Fatal(f) })
+				v := bounds.New(h, given.Options{})
+				linear.Sweep(v, &linear.KeyedOps(v)[0], 0, func(f linear.Flaw) { b.Fatal(f) })
 			}
 		})
 		b.Run(fmt.Sprintf("%dk/all", n/1000), func(b *testing.B) {
 			for b.Loop() {
-				if r := Judge(h, Options{Search: -1}).Result(Linearizable); r.Outcome != Holds {
+				if r := Judge(h, property.Options{Search: -1}).Result(property.Linearizable); r.Outcome != property.Holds {
 					b.Fatal(r.Outcome, r.Summary)
 				}
 			}

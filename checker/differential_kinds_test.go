@@ -7,7 +7,11 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/given"
+	"github.com/lockchaos/lockchaos/checker/internal/ledger"
+	"github.com/lockchaos/lockchaos/checker/internal/linear"
+	"github.com/lockchaos/lockchaos/checker/internal/segment"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/search"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
@@ -47,20 +51,20 @@ func (p *differential) compare(h *history.History) error {
 		permits = p.draw.permits
 		h.Limits = []int32{permits}
 	}
-	v := newView(h, Options{})
-	k := &v.keyedOps()[0]
+	v := bounds.New(h, given.Options{})
+	k := &linear.KeyedOps(v)[0]
 	p.histories++
-	if k.kind == search.Unmodelled || k.unjudgeable {
+	if k.Kind == search.Unmodelled || k.Unjudgeable {
 		p.left++
 		return nil
 	}
-	v.prepare(k)
-	if k.unjudgeable {
+	linear.Prepare(v, k)
+	if k.Unjudgeable {
 		p.left++
 		return nil
 	}
-	ops := v.modelOps(k)
-	illegal := !porcupine.CheckOperations(p.models[k.kind][permits], search.Operations(ops, 0))
+	ops := linear.ModelOps(v, k)
+	illegal := !porcupine.CheckOperations(p.models[k.Kind][permits], search.Operations(ops, 0))
 	p.count(k, illegal)
 	if err := p.compareThird(v, k, illegal); err != nil {
 		return err
@@ -68,25 +72,25 @@ func (p *differential) compare(h *history.History) error {
 	return p.compareSweep(v, k, illegal)
 }
 
-func (p *differential) count(k *keyOps, illegal bool) {
+func (p *differential) count(k *linear.KeyOps, illegal bool) {
 	if illegal {
 		p.illegal++
 	}
-	if k.exact {
+	if k.Exact {
 		p.exact++
 	}
-	if len(k.busy) > 0 {
+	if len(k.Busy) > 0 {
 		p.tries++
 	}
-	if k.unknown != never {
+	if k.Unknown != segment.Never {
 		p.unknown++
 	}
 }
 
 // compareThird compares with the just-in-time search. It does not support losses, nor owners that act again after an
 // unknown outcome and do two things at one instant: for porcupine these are concurrent.
-func (p *differential) compareThird(v *view, k *keyOps, illegal bool) error {
-	h := v.h
+func (p *differential) compareThird(v *bounds.View, k *linear.KeyOps, illegal bool) error {
+	h := v.H
 	if len(h.Notices) > 0 || len(h.Owners) > 16 {
 		return nil
 	}
@@ -97,36 +101,36 @@ func (p *differential) compareThird(v *view, k *keyOps, illegal bool) error {
 		}
 		for n := range h.Spans {
 			q := &h.Spans[n]
-			if q.Owner == s.Owner && n != i && q.Call == s.Return && v.ownerOrder[s.Owner] != ordSequential {
+			if q.Owner == s.Owner && n != i && q.Call == s.Return && v.OwnerOrder[s.Owner] != ledger.OrdSequential {
 				return nil
 			}
 		}
 	}
 	p.third++
-	if legal := p.jit.legal(h, k.kind, k.permits); legal == illegal {
-		return fmt.Errorf("%v: porcupine says illegal: %v, the third judge %v", k.kind, illegal, !legal)
+	if legal := p.jit.legal(h, k.Kind, k.Permits); legal == illegal {
+		return fmt.Errorf("%v: porcupine says illegal: %v, the third judge %v", k.Kind, illegal, !legal)
 	}
 	return nil
 }
 
 // compareSweep compares with the sweeps.
-func (p *differential) compareSweep(v *view, k *keyOps, illegal bool) error {
+func (p *differential) compareSweep(v *bounds.View, k *linear.KeyOps, illegal bool) error {
 	var flaws [search.OpNoPermits + 1]int
 	total := 0
-	note := func(f flaw) {
-		flaws[f.kind]++
+	note := func(f linear.Flaw) {
+		flaws[f.Kind]++
 		total++
 	}
-	if k.kind == search.Semaphore {
-		v.sweepPermits(k, 0, note)
+	if k.Kind == search.Semaphore {
+		linear.SweepPermits(v, k, 0, note)
 	} else {
-		v.sweep(k, 0, note)
+		linear.Sweep(v, k, 0, note)
 	}
 	switch {
 	case total > 0 && !illegal:
-		return fmt.Errorf("%v: the sweep finds %v, porcupine an order (exact: %v)", k.kind, flaws, k.exact)
-	case total == 0 && illegal && k.exact:
-		return fmt.Errorf("%v: porcupine finds no order, the sweep no flaw", k.kind)
+		return fmt.Errorf("%v: the sweep finds %v, porcupine an order (exact: %v)", k.Kind, flaws, k.Exact)
+	case total == 0 && illegal && k.Exact:
+		return fmt.Errorf("%v: porcupine finds no order, the sweep no flaw", k.Kind)
 	}
 	return nil
 }

@@ -9,7 +9,13 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/exclusion"
+	"github.com/lockchaos/lockchaos/checker/internal/given"
+	"github.com/lockchaos/lockchaos/checker/internal/holdcount"
+	"github.com/lockchaos/lockchaos/checker/internal/ledger"
+	"github.com/lockchaos/lockchaos/checker/internal/linear"
+	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/search"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
@@ -19,33 +25,33 @@ var onlyProperty = flag.String("differential.property", "", "compare only the ch
 
 // propertyDifferential compares the checker of one property with brute force, and with porcupine where that applies.
 type propertyDifferential struct {
-	property Property
+	property property.Name
 	draw     *sketcher
 	models   [search.Unmodelled][9]porcupine.Model
-	kind     LockKind // the intended kind of the lock
+	kind     property.LockKind // the intended kind of the lock
 
 	histories, left, violated, searched, tries, unknown, leases int
 }
 
 // kindsFor are the kinds of lock on whose histories a property is compared.
-func kindsFor(p Property) []search.Kind {
+func kindsFor(p property.Name) []search.Kind {
 	switch p {
-	case Permits:
+	case property.Permits:
 		return []search.Kind{search.Semaphore}
-	case ReadersWriter:
+	case property.ReadersWriter:
 		return []search.Kind{search.ReadersWriter}
-	case Fencing:
+	case property.Fencing:
 		return []search.Kind{search.FencedMutex, search.ReentrantFenced, search.ReadersWriter, search.Semaphore}
 	}
 	return []search.Kind{search.ReentrantMutex, search.ReentrantMutex, search.ReadersWriter}
 }
 
-func newRivals(p Property) (all []*propertyDifferential) {
+func newRivals(p property.Name) (all []*propertyDifferential) {
 	for n, kind := range kindsFor(p) {
 		r := &propertyDifferential{property: p, draw: newSketcher(kind)}
-		r.draw.rich, r.draw.tokens, r.draw.counts = true, p == Fencing, p == HoldCount
-		if p == HoldCount && n == 1 {
-			r.kind = Mutex
+		r.draw.rich, r.draw.tokens, r.draw.counts = true, p == property.Fencing, p == property.HoldCount
+		if p == property.HoldCount && n == 1 {
+			r.kind = property.Mutex
 		}
 		for kind := range search.Unmodelled {
 			for n := range r.models[kind] {
@@ -64,43 +70,44 @@ func (r *propertyDifferential) compare(h *history.History) error {
 	if r.draw.kind == search.Semaphore {
 		h.Limits = []int32{r.draw.permits}
 	}
-	v := newView(h, Options{LockKind: r.kind})
-	if v.unknownOwners > 0 {
+	v := bounds.New(h, given.Options{Options: property.Options{LockKind: r.kind}})
+	if v.UnknownOwners > 0 {
 		r.left++
 		return nil
 	}
 	r.count(h)
-	if r.property == HoldCount {
+	if r.property == property.HoldCount {
 		return r.compareCounts(v)
 	}
 	got := r.judge(v)
-	if got.Outcome == Violated {
+	if got.Outcome == property.Violated {
 		r.violated++
 	}
 	var want bool
 	holds := naiveHolds(h)
 	switch r.property {
-	case Permits:
+	case property.Permits:
 		want = crowdedAt(h, int64(r.draw.permits))
-	case Fencing:
+	case property.Fencing:
 		if h.Limits != nil { // each acquire is a hold: tokens are compared in real time only
 			return r.soundTokens(v, got)
 		}
 		want = wrongTokens(holds, false)
-	case ReadersWriter:
+	case property.ReadersWriter:
 		if err := r.comparePairs(v, holds, got); err != nil {
 			return err
 		}
 		all, _ := meetings(holds)
-		want = all > 0 && got.Outcome != NotApplicable
+		want = all > 0 && got.Outcome != property.NotApplicable
 	}
-	if want != (got.Outcome == Violated) {
+	if want != (got.Outcome == property.Violated) {
 		return fmt.Errorf("brute force finds a violation: %v; %s is %s: %s", want, r.property, got.Outcome, got.Summary)
 	}
-	if r.property == Fencing && !r.draw.kind.Fenced() {
+	if r.property == property.Fencing && !r.draw.kind.Fenced() {
 		return nil // the models of these kinds have no tokens
 	}
-	return r.comparePorcupine(v, want || r.property == ReadersWriter && checkExclusion(v, Options{}).Outcome == Violated)
+	return r.comparePorcupine(v, want || r.property == property.ReadersWriter &&
+		exclusion.Check(v, given.Options{}).Outcome == property.Violated)
 }
 
 func (r *propertyDifferential) count(h *history.History) {
@@ -116,32 +123,32 @@ func (r *propertyDifferential) count(h *history.History) {
 	}
 }
 
-func (r *propertyDifferential) judge(v *view) Result {
+func (r *propertyDifferential) judge(v *bounds.View) property.Result {
 	s, _ := Find(r.property)
-	return s.check(v, Options{LockKind: r.kind})
+	return s.check(v, given.Options{Options: property.Options{LockKind: r.kind}})
 }
 
 // comparePairs compares the pairs of holds that the sweep of the three exclusion properties finds.
-func (r *propertyDifferential) comparePairs(v *view, holds []*naiveHold, got Result) error {
+func (r *propertyDifferential) comparePairs(v *bounds.View, holds []*naiveHold, got property.Result) error {
 	all, inside := meetings(holds)
-	if got.Outcome != NotApplicable && got.Total != all {
+	if got.Outcome != property.NotApplicable && got.Total != all {
 		return fmt.Errorf("readers-writer finds %d pairs, brute force %d", got.Total, all)
 	}
-	if n := checkExclusion(v, Options{}).Total; n != all {
+	if n := exclusion.Check(v, given.Options{}).Total; n != all {
 		return fmt.Errorf("exclusion finds %d pairs, brute force %d", n, all)
 	}
-	if n := checkLeaseExclusion(v, Options{}).Total; n != inside {
+	if n := exclusion.CheckLeases(v, given.Options{}).Total; n != inside {
 		return fmt.Errorf("lease-exclusion finds %d pairs, brute force %d", n, inside)
 	}
 	return nil
 }
 
 // soundTokens compares the tokens of a semaphore: in real time, and no two equal.
-func (r *propertyDifferential) soundTokens(v *view, got Result) error {
+func (r *propertyDifferential) soundTokens(v *bounds.View, got property.Result) error {
 	want := false
-	for i := range v.h.Spans {
-		for n := range v.h.Spans {
-			x, y := &v.h.Spans[i], &v.h.Spans[n]
+	for i := range v.H.Spans {
+		for n := range v.H.Spans {
+			x, y := &v.H.Spans[i], &v.H.Spans[n]
 			if x.Op == history.OpRelease || y.Op == history.OpRelease || x.Outcome != history.OK || y.Outcome != history.OK {
 				continue
 			}
@@ -150,10 +157,10 @@ func (r *propertyDifferential) soundTokens(v *view, got Result) error {
 			want = want || both && (x.Return < y.Call && x.Token >= y.Token || single && x.Token == y.Token)
 		}
 	}
-	if v.h.Limits[0] == 1 && got.Outcome == Violated && !want { // one permit is a mutex: holders have an order
+	if v.H.Limits[0] == 1 && got.Outcome == property.Violated && !want { // one permit is a mutex: holders have an order
 		return nil
 	}
-	if want != (got.Outcome == Violated) {
+	if want != (got.Outcome == property.Violated) {
 		return fmt.Errorf("brute force finds a violation: %v; fencing is %s: %s", want, got.Outcome, got.Summary)
 	}
 	return nil
@@ -161,28 +168,29 @@ func (r *propertyDifferential) soundTokens(v *view, got Result) error {
 
 // comparePorcupine compares with porcupine, which is independent of holds. A violated history has no legal order; one
 // without a legal order is violated, if nothing else can be wrong with it.
-func (r *propertyDifferential) comparePorcupine(v *view, violated bool) error {
-	k := &v.keyedOps()[0]
-	if k.kind == search.Unmodelled || r.slow(v) {
+func (r *propertyDifferential) comparePorcupine(v *bounds.View, violated bool) error {
+	k := &linear.KeyedOps(v)[0]
+	if k.Kind == search.Unmodelled || r.slow(v) {
 		return nil
 	}
-	v.prepare(k)
-	if k.unjudgeable {
+	linear.Prepare(v, k)
+	if k.Unjudgeable {
 		return nil
 	}
-	ops := search.Operations(v.modelOps(k), 0)
-	permits := max(0, k.permits)
-	legal := porcupine.CheckOperations(r.models[k.kind][permits], ops)
+	ops := search.Operations(linear.ModelOps(v, k), 0)
+	permits := max(0, k.Permits)
+	legal := porcupine.CheckOperations(r.models[k.Kind][permits], ops)
 	r.searched++
 	if violated && legal {
 		return fmt.Errorf("%s is violated, and porcupine finds an order", r.property)
 	}
-	only := k.exact && len(k.busy) == 0 && len(k.orphans) == 0 && len(k.drops) == 0 && len(k.renumbered) == 0 &&
-		len(v.h.Notices) == 0 && !slices.ContainsFunc(v.h.Spans, failedRelease)
+	only := k.Exact && len(k.Busy) == 0 && len(k.Orphans) == 0 && len(k.Drops) == 0 && len(k.Renumbered) == 0 &&
+		len(v.H.Notices) == 0 && !slices.ContainsFunc(v.H.Spans, failedRelease)
 	if legal || violated || !only {
 		return nil
 	}
-	if r.property == Fencing && (r.atOnce(v) || !porcupine.CheckOperations(r.models[search.ReentrantMutex][0], ops)) {
+	if r.property == property.Fencing && (r.atOnce(v) || !porcupine.CheckOperations(r.models[search.ReentrantMutex][0],
+		ops)) {
 		return nil // not because of its tokens; or at one instant, which fencing does not judge
 	}
 	return fmt.Errorf("porcupine finds no order, and %s is not violated", r.property)
@@ -193,9 +201,9 @@ func failedRelease(s history.Span) bool {
 }
 
 // atOnce reports whether two grants returned at the same instant.
-func (r *propertyDifferential) atOnce(v *view) bool {
-	for n := 1; n < len(v.holds); n++ {
-		if v.holds[n].from == v.holds[n-1].from {
+func (r *propertyDifferential) atOnce(v *bounds.View) bool {
+	for n := 1; n < len(v.Holds); n++ {
+		if v.Holds[n].From == v.Holds[n-1].From {
 			return true
 		}
 	}
@@ -204,29 +212,30 @@ func (r *propertyDifferential) atOnce(v *view) bool {
 
 // slow reports whether a reply came after its promise had ended, or its owner had an unknown outcome before:
 // porcupine's models do not use the token then.
-func (r *propertyDifferential) slow(v *view) bool {
-	return r.property == Fencing && slices.ContainsFunc(v.holds, func(h hold) bool {
-		return h.expiredOnArrival || v.ownerOrder[h.owner] != ordSequential
+func (r *propertyDifferential) slow(v *bounds.View) bool {
+	return r.property == property.Fencing && slices.ContainsFunc(v.Holds, func(h ledger.Hold) bool {
+		return h.ExpiredOnArrival || v.OwnerOrder[h.Owner] != ledger.OrdSequential
 	})
 }
 
 // compareCounts compares hold-count, rule by rule. Losses and failed releases, after which depths are unknown, are
 // not drawn here.
-func (r *propertyDifferential) compareCounts(v *view) error {
-	if len(v.h.Notices) > 0 || slices.ContainsFunc(v.h.Spans, failedRelease) {
+func (r *propertyDifferential) compareCounts(v *bounds.View) error {
+	if len(v.H.Notices) > 0 || slices.ContainsFunc(v.H.Spans, failedRelease) {
 		r.left++
 		return nil
 	}
-	want := miscounted(v.h, r.kind)
-	names := holdCountRules()
+	want := miscounted(v.H, r.kind)
+	names := holdcount.Rules()
 	for rule := range names {
-		if rule == countLapsed || rule == countUnproved {
+		if rule == holdcount.CountLapsed || rule == holdcount.CountUnproved {
 			continue
 		}
-		o := Options{LockKind: r.kind}
-		o.off = disabledRules{of: HoldCount, rules: ^uint64(1<<rule | 1<<countLapsed | 1<<countUnproved)}
-		got := checkHoldCount(v, o)
-		if (got.Outcome == Violated) != want[rule] {
+		o := given.Options{Options: property.Options{LockKind: r.kind},
+			Off: given.DisabledRules{Of: property.HoldCount,
+				Rules: ^uint64(1<<rule | 1<<holdcount.CountLapsed | 1<<holdcount.CountUnproved)}}
+		got := holdcount.Check(v, o)
+		if (got.Outcome == property.Violated) != want[rule] {
 			return fmt.Errorf("brute force finds %v broken: %v; hold-count: %s", names[rule], want[rule], got.Summary)
 		}
 	}
@@ -238,7 +247,7 @@ func (r *propertyDifferential) compareCounts(v *view) error {
 
 func TestDifferentialProperties(t *testing.T) {
 	race.Skip(t)
-	for _, p := range []Property{Permits, ReadersWriter, Fencing, HoldCount} {
+	for _, p := range []property.Name{property.Permits, property.ReadersWriter, property.Fencing, property.HoldCount} {
 		if *onlyProperty != "" && *onlyProperty != string(p) {
 			continue
 		}

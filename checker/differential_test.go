@@ -9,7 +9,11 @@ import (
 	"testing"
 
 	"github.com/anishathalye/porcupine"
-
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/exclusion"
+	"github.com/lockchaos/lockchaos/checker/internal/given"
+	"github.com/lockchaos/lockchaos/checker/internal/linear"
+	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/search"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
@@ -30,49 +34,49 @@ type tally struct{ histories, illegal, exact, tries, unknown int }
 
 // differ compares the sweep with porcupine's search on one history.
 func differ(h *history.History, t *tally) error {
-	v := newView(h, Options{})
-	for i, k := range v.keyedOps() {
-		if len(k.spans) == 0 || k.unjudgeable {
+	v := bounds.New(h, given.Options{})
+	for i, k := range linear.KeyedOps(v) {
+		if len(k.Spans) == 0 || k.Unjudgeable {
 			continue
 		}
-		v.prepare(&k)
-		model := search.Model(k.kind, 0, nil)
-		ops := v.modelOps(&k)
+		linear.Prepare(v, &k)
+		model := search.Model(k.Kind, 0, nil)
+		ops := linear.ModelOps(v, &k)
 		illegal := !porcupine.CheckOperations(model, search.Operations(ops, 0))
 		flaws, overlaps := 0, 0
-		v.sweep(&k, 0, func(f flaw) {
+		linear.Sweep(v, &k, 0, func(f linear.Flaw) {
 			flaws++
-			if f.kind == search.OpGrant || (f.kind == search.OpBadToken && f.x >= 0) {
+			if f.Kind == search.OpGrant || (f.Kind == search.OpBadToken && f.X >= 0) {
 				overlaps++
 			}
 		})
 		t.count(&k, ops, illegal)
 		switch {
 		case flaws > 0 && !illegal:
-			return fmt.Errorf("the sweep finds %d flaws, porcupine an order (exact: %v)", flaws, k.exact)
-		case flaws == 0 && illegal && k.exact:
+			return fmt.Errorf("the sweep finds %d flaws, porcupine an order (exact: %v)", flaws, k.Exact)
+		case flaws == 0 && illegal && k.Exact:
 			return fmt.Errorf("porcupine finds no order, the sweep no flaw")
 		}
-		if r := checkExclusion(v, Options{}); r.Outcome == Violated && !illegal {
+		if r := exclusion.Check(v, given.Options{}); r.Outcome == property.Violated && !illegal {
 			return fmt.Errorf("exclusion is violated, but there is a legal order: %s", r.Summary)
 		}
-		window := v.windowOps(v.byKey[i])
-		if bad := !porcupine.CheckOperations(model, search.Operations(window, 0)); bad != (overlaps > 0) && k.exact {
+		window := linear.WindowOps(v, v.ByKey[i])
+		if bad := !porcupine.CheckOperations(model, search.Operations(window, 0)); bad != (overlaps > 0) && k.Exact {
 			return fmt.Errorf("the window of all holds is illegal: %v; the sweep finds %d of holds", bad, overlaps)
 		}
 	}
 	return nil
 }
 
-func (t *tally) count(k *keyOps, ops []search.Op, illegal bool) {
+func (t *tally) count(k *linear.KeyOps, ops []search.Op, illegal bool) {
 	t.histories++
 	if illegal {
 		t.illegal++
 	}
-	if k.exact {
+	if k.Exact {
 		t.exact++
 	}
-	if len(k.busy) > 0 {
+	if len(k.Busy) > 0 {
 		t.tries++
 	}
 	for _, op := range ops {
@@ -114,12 +118,12 @@ func FuzzSweep(f *testing.F) {
 		if err := differ(h, &seen); err != nil {
 			t.Fatalf("%v\n%s", err, dump(h))
 		}
-		j := Judge(h, Options{})
+		j := Judge(h, property.Options{})
 		if len(j.Results) != len(Catalog()) || j.Sentence == "" {
 			t.Fatalf("incomplete judgement %+v", j)
 		}
 		for _, r := range j.Results {
-			if r.Outcome == Undecided && strings.Contains(r.Summary, "defect") {
+			if r.Outcome == property.Undecided && strings.Contains(r.Summary, "defect") {
 				t.Fatalf("%s: %s\n%s", r.Property, r.Summary, dump(h))
 			}
 		}

@@ -4,6 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/checker/internal/given"
+	"github.com/lockchaos/lockchaos/checker/property"
+	"github.com/lockchaos/lockchaos/history"
 )
 
 // EachOfTestdata calls do with the path and the text of each history of testdata.
@@ -23,19 +27,19 @@ func EachOfTestdata(t *testing.T, do func(file, text string)) {
 }
 
 // Rules are the names of a property's rules.
-func Rules(p Property) []string {
+func Rules(p property.Name) []string {
 	s, _ := Find(p)
 	return s.rules
 }
 
-// Without is o with one rule of a property switched off.
-func Without(o Options, p Property, rule int) Options {
-	o.off = disabledRules{of: p, rules: 1 << rule}
-	return o
+// JudgeWithout judges a history by one property, with one of its rules switched off.
+func JudgeWithout(h *history.History, o property.Options, p property.Name, rule int) property.Result {
+	o.Only = []property.Name{p}
+	return *judge(h, given.Options{Options: o, Off: given.DisabledRules{Of: p, Rules: 1 << rule}}).Result(p)
 }
 
 // Absent are the reasons for which a property is not applicable.
-func Absent(p Property) []string {
+func Absent(p property.Name) []string {
 	s, _ := Find(p)
 	return s.absent
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
+	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/search"
@@ -31,7 +31,7 @@ func fuzzKind(f *testing.F, kind search.Kind) {
 }
 
 // fuzzProperty compares the checker of one property with brute force.
-func fuzzProperty(f *testing.F, p Property) {
+func fuzzProperty(f *testing.F, p property.Name) {
 	rivals := newRivals(p)
 	fuzzChoices(f, func(t *testing.T, made []byte) {
 		r := rivals[0]
@@ -57,24 +57,32 @@ func fuzzChoices(f *testing.F, try func(t *testing.T, made []byte)) {
 // judgeAll judges by every property: none may panic, and the sweep and the search may not disagree.
 func judgeAll(t *testing.T, h *history.History) {
 	t.Helper()
-	for _, r := range Judge(h, Options{Search: 200 * time.Millisecond}).Results {
+	for _, r := range Judge(h, property.Options{Search: 200 * time.Millisecond}).Results {
 		if strings.Contains(r.Summary, "defect") {
 			t.Fatalf("%s: %s\n%s", r.Property, r.Summary, dump(h))
 		}
 	}
 }
 
-func FuzzMutex(f *testing.F)                { fuzzKind(f, search.PlainMutex) }
-func FuzzReentrantMutex(f *testing.F)       { fuzzKind(f, search.ReentrantMutex) }
-func FuzzFencedMutex(f *testing.F)          { fuzzKind(f, search.FencedMutex) }
-func FuzzReentrantFencedMutex(f *testing.F) { fuzzKind(f, search.ReentrantFenced) }
-func FuzzSemaphore(f *testing.F)            { fuzzKind(f, search.Semaphore) }
-func FuzzReadersWriterLock(f *testing.F)    { fuzzKind(f, search.ReadersWriter) }
+func FuzzMutex(f *testing.F) { fuzzKind(f, search.PlainMutex) }
 
-func FuzzPermits(f *testing.F)       { fuzzProperty(f, Permits) }
-func FuzzReadersWriter(f *testing.F) { fuzzProperty(f, ReadersWriter) }
-func FuzzFencing(f *testing.F)       { fuzzProperty(f, Fencing) }
-func FuzzHoldCount(f *testing.F)     { fuzzProperty(f, HoldCount) }
+func FuzzReentrantMutex(f *testing.F) { fuzzKind(f, search.ReentrantMutex) }
+
+func FuzzFencedMutex(f *testing.F) { fuzzKind(f, search.FencedMutex) }
+
+func FuzzReentrantFencedMutex(f *testing.F) { fuzzKind(f, search.ReentrantFenced) }
+
+func FuzzSemaphore(f *testing.F) { fuzzKind(f, search.Semaphore) }
+
+func FuzzReadersWriterLock(f *testing.F) { fuzzKind(f, search.ReadersWriter) }
+
+func FuzzPermits(f *testing.F) { fuzzProperty(f, property.Permits) }
+
+func FuzzReadersWriter(f *testing.F) { fuzzProperty(f, property.ReadersWriter) }
+
+func FuzzFencing(f *testing.F) { fuzzProperty(f, property.Fencing) }
+
+func FuzzHoldCount(f *testing.F) { fuzzProperty(f, property.HoldCount) }
 
 // FuzzNotation checks that a text can be written as JSON lines and read back unchanged, and that every checker judges
 // it.

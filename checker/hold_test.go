@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
+	"github.com/lockchaos/lockchaos/checker/internal/ledger"
+	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/liveholds"
@@ -80,7 +81,7 @@ func compareFolds(t *testing.T, name string, events []history.Event) int {
 		clients[s.Owner][s.Process.Client(h.Clients)] = true
 	}
 	crash := slices.ContainsFunc(h.Notices, func(n history.Notice) bool { return n.F == history.Crash })
-	for _, b := range FindHolds(h, Options{}) {
+	for _, b := range FindHolds(h, property.Options{}) {
 		want := foldedHold{Key: h.Keys[b.Key], Owner: h.Owners[b.Owner], Client: b.Client, Reader: b.Reader,
 			Granted: int64(b.Granted), Ended: int64(b.Ended), Valid: b.Promises[len(b.Promises)-1].Until}
 		at := fmt.Sprint(want.Key, want.Owner, want.Granted)
@@ -89,13 +90,13 @@ func compareFolds(t *testing.T, name string, events []history.Event) int {
 		if b.Uncertain || crash && len(clients[b.Owner]) > 1 {
 			continue
 		}
-		if b.End == ReleaseRefused { // the live fold ends the hold with the reply, or before
+		if b.End == property.ReleaseRefused { // the live fold ends the hold with the reply, or before
 			n := slices.IndexFunc(h.Spans, func(s history.Span) bool { return s.Invoked == b.Ended })
 			if reply := int64(h.Spans[n].Ended); want.Ended <= got.Ended && got.Ended <= reply {
 				want.Ended = got.Ended
 			}
 		}
-		if b.Lease == LeaseFromGrant || b.Lease == LeaseFromServer { // the live fold does not correct it
+		if b.Lease == property.LeaseFromGrant || b.Lease == property.LeaseFromServer { // the live fold does not correct it
 			want.Valid = got.Valid
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -111,7 +112,7 @@ func compareFolds(t *testing.T, name string, events []history.Event) int {
 		if forced {
 			break
 		}
-		if of, _ := orders(h); of[slices.Index(h.Owners, f.Owner)] != ordUnknown {
+		if of, _ := ledger.Orders(h); of[slices.Index(h.Owners, f.Owner)] != ledger.OrdUnknown {
 			t.Errorf("%s: only the live fold has %+v\n%s", name, f, jsonLines(events))
 		}
 	}
@@ -201,7 +202,7 @@ func holdsIn(t *testing.T, text string) []Hold {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return FindHolds(h, Options{})
+	return FindHolds(h, property.Options{})
 }
 
 // TestRefusedRenewalEndsTheHold: the owner learns from the refusal that it no longer holds the lock.
@@ -209,7 +210,7 @@ func TestRefusedRenewalEndsTheHold(t *testing.T) {
 	holds := holdsIn(t, "client 0 acquire k 1.0-1.1 ok owner=a\n"+
 		"client 0 renew k 2.0-2.1 fail owner=a\n"+
 		"client 1 acquire k 3.0-3.1 ok owner=b\n")
-	if len(holds) != 2 || holds[0].End != RenewalRefused || holds[0].Until != 2100*time.Millisecond {
+	if len(holds) != 2 || holds[0].End != property.RenewalRefused || holds[0].Until != 2100*time.Millisecond {
 		t.Errorf("%+v", holds)
 	}
 }
@@ -219,7 +220,7 @@ func TestRefusedInnerReleaseEndsTheHold(t *testing.T) {
 	holds := holdsIn(t, "client 0 acquire k 1.0-1.1 ok owner=a\n"+
 		"client 0 acquire k 1.2-1.3 ok owner=a\n"+
 		"client 0 release k 2.0-2.1 fail owner=a\n")
-	if len(holds) != 1 || holds[0].End != ReleaseRefused || holds[0].Until != 2*time.Second {
+	if len(holds) != 1 || holds[0].End != property.ReleaseRefused || holds[0].Until != 2*time.Second {
 		t.Errorf("%+v", holds)
 	}
 }
@@ -230,14 +231,14 @@ func TestAcquireAfterRefusedRelease(t *testing.T) {
 	h := read(t, "clients 2\nclient 0 acquire k 1.0-1.1 ok owner=a\nclient 0 release k 1.2-1.3 fail owner=a\n"+
 		"client 0 acquire k 1.4-1.5 ok owner=a\nclient 0 crash k 2.0\nclient 1 acquire k 2.5-2.6 ok owner=b\n")
 	h.Spans[1].Held = true
-	j := Judge(h, Options{})
-	if r := j.Result(Linearizable); r.Outcome != Holds {
+	j := Judge(h, property.Options{})
+	if r := j.Result(property.Linearizable); r.Outcome != property.Holds {
 		t.Errorf("%s: %s", r.Outcome, r.Summary)
 	}
-	for _, hold := range FindHolds(h, Options{})[:2] {
-		want, until := ReleaseRefused, 1200*time.Millisecond
+	for _, hold := range FindHolds(h, property.Options{})[:2] {
+		want, until := property.ReleaseRefused, 1200*time.Millisecond
 		if hold.From > until {
-			want, until = Crashed, 2*time.Second
+			want, until = property.Crashed, 2*time.Second
 		}
 		if hold.End != want || hold.Until != until {
 			t.Errorf("hold from %v: %s at %v, want %s at %v", hold.From, hold.End, hold.Until, want, until)
@@ -251,8 +252,8 @@ func TestHoldsOfAQuorumAsJudged(t *testing.T) {
 	h := read(t, "clients 3\nclient 0 acquire k 1.0-1.1 ok owner=a lease=9s valid=9.9s\n"+
 		"client 0 force-release k 1.4-3.0 info\nclient 2 acquire k 1.5-2.0 ok owner=c lease=9s valid=10.5s\n")
 	for mayBeDown, want := range []bool{false, true} {
-		j := Judge(h, Options{MayBeDown: mayBeDown})
-		if r := j.Result(Exclusion); (r.Outcome == Undecided) != want {
+		j := Judge(h, property.Options{MayBeDown: mayBeDown})
+		if r := j.Result(property.Exclusion); (r.Outcome == property.Undecided) != want {
 			t.Errorf("%d may be down: exclusion %s", mayBeDown, r.Outcome)
 		}
 		uncertain := slices.ContainsFunc(FindHolds(h, j.HoldOptions()), func(h Hold) bool { return h.Uncertain })

@@ -3,6 +3,7 @@ package checker
 import (
 	"slices"
 
+	"github.com/lockchaos/lockchaos/checker/internal/ledger"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/search"
 )
@@ -172,7 +173,7 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 	return true
 }
 
-// leaseEnd ends the lease of an acquire of unknown outcome: at a semaphore the lease of its permits, else of the whole
+// LeaseEnd ends the lease of an acquire of unknown outcome: at a semaphore the lease of its permits, else of the whole
 // hold, if no known acquire is part of it.
 func (j *justInTime) leaseEnd(c *jitCase, s *history.Span) bool {
 	n, vague := int8(s.Permits), &c.mayExpire[s.Owner]
@@ -209,7 +210,7 @@ func (j *justInTime) rightToken(c *jitCase, s *history.Span, inside bool) bool {
 		return true
 	}
 	token, own := uint8(s.Token), &c.tokens[s.Owner]
-	if s.Outcome == history.Info || promised(s) <= s.Return { // the grant of a slow reply may have expired
+	if s.Outcome == history.Info || ledger.Promised(s) <= s.Return { // the grant of a slow reply may have expired
 		token = 0
 	}
 	if inside {

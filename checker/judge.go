@@ -10,31 +10,41 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/finding"
+	"github.com/lockchaos/lockchaos/checker/internal/given"
+	"github.com/lockchaos/lockchaos/checker/internal/refs"
+	"github.com/lockchaos/lockchaos/checker/internal/servers"
+	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Judge judges a history by every property, or by the properties of [Options]. It does not panic: if a checker does,
 // its property is undecided, and the result says so. h is not changed; several goroutines may judge the same history.
-func Judge(h *history.History, o Options) Judgement {
+func Judge(h *history.History, o property.Options) Judgement {
+	return judge(h, given.Options{Options: o})
+}
+
+func judge(h *history.History, o given.Options) Judgement {
 	start := time.Now()
-	h = o.withLimits(h)
-	h, o.values = o.readable(h), h.Samples
-	j := o.judgementOf(h)
+	h = o.WithLimits(h)
+	h, o.Values = servers.Readable(o, h), h.Samples
+	j := judgementOf(o, h)
 	j.Spans, j.Samples = len(h.Spans), len(h.Samples)
-	specs := o.asked()
-	o.Progress.begin(int64(len(specs)+1) * int64(len(h.Spans)))
-	var v *view
+	specs := asked(o)
+	o.Progress.Begin(int64(len(specs)+1) * int64(len(h.Spans)))
+	var v *bounds.View
 	var err error
-	o.Progress.step("finding the holds", len(h.Spans), func() { v, err = safeView(h, o) })
-	j.Results = make([]Result, len(specs))
+	o.Progress.Step("finding the holds", len(h.Spans), func() { v, err = safeView(h, o) })
+	j.Results = make([]property.Result, len(specs))
 	if err != nil {
 		for i, s := range specs {
 			j.Results[i] = undecided(s.Name, err)
 		}
 	} else {
 		each(len(specs), func(i int) {
-			o.Progress.step(string(specs[i].Name), len(h.Spans), func() { j.Results[i] = specs[i].safely(v, o) })
+			o.Progress.Step(string(specs[i].Name), len(h.Spans), func() { j.Results[i] = specs[i].safely(v, o) })
 		})
 	}
 	j.Thresholds = testThresholds(h, o)
@@ -45,11 +55,11 @@ func Judge(h *history.History, o Options) Judgement {
 	return j
 }
 
-// asked are the properties to judge. Exercised is always among them: that a property was not violated means nothing if
+// Asked are the properties to judge. Exercised is always among them: that a property was not violated means nothing if
 // nothing tested it.
-func (o Options) asked() (specs []Spec) {
+func asked(o given.Options) (specs []Spec) {
 	for _, s := range Catalog() {
-		if len(o.Only) == 0 || s.Name == Exercised || slices.Contains(o.Only, s.Name) {
+		if len(o.Only) == 0 || s.Name == property.Exercised || slices.Contains(o.Only, s.Name) {
 			specs = append(specs, s)
 		}
 	}
@@ -73,7 +83,7 @@ func each(n int, do func(i int)) {
 }
 
 // Result is the result for a property; nil if it was not judged.
-func (j Judgement) Result(p Property) *Result {
+func (j Judgement) Result(p property.Name) *property.Result {
 	for i := range j.Results {
 		if j.Results[i].Property == p {
 			return &j.Results[i]
@@ -82,53 +92,53 @@ func (j Judgement) Result(p Property) *Result {
 	return nil
 }
 
-func undecided(p Property, cause any) Result {
-	return Result{Property: p, Outcome: Undecided, Summary: fmt.Sprintf(
+func undecided(p property.Name, cause any) property.Result {
+	return property.Result{Property: p, Outcome: property.Undecided, Summary: fmt.Sprintf(
 		"the checker of %s stopped (%v): this is a defect of the checker, please report it with history.jsonl", p, cause)}
 }
 
 // judgementOf is an empty judgement of h.
-func (o Options) judgementOf(h *history.History) Judgement {
-	return Judgement{LockKind: o.kind(), ReportDelay: o.ReportDelay, MayBeDown: o.MayBeDown, Events: h.Events,
+func judgementOf(o given.Options, h *history.History) Judgement {
+	return Judgement{LockKind: o.Kind(), ReportDelay: o.ReportDelay, MayBeDown: o.MayBeDown, Events: h.Events,
 		Problems: h.Problems}
 }
 
 // HoldOptions are the options with which [FindHolds] finds the holds that were judged.
-func (j Judgement) HoldOptions() Options {
-	return Options{LockKind: j.LockKind, ReportDelay: j.ReportDelay, MayBeDown: j.MayBeDown}
+func (j Judgement) HoldOptions() property.Options {
+	return property.Options{LockKind: j.LockKind, ReportDelay: j.ReportDelay, MayBeDown: j.MayBeDown}
 }
 
-func safeView(h *history.History, o Options) (v *view, err error) {
+func safeView(h *history.History, o given.Options) (v *bounds.View, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("finding the holds: %v", cause)
 		}
 	}()
-	return newView(h, o), nil
+	return bounds.New(h, o), nil
 }
 
 // safely judges one property.
-func (s Spec) safely(v *view, o Options) (r Result) {
+func (s Spec) safely(v *bounds.View, o given.Options) (r property.Result) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			r = undecided(s.Name, cause)
 		}
 	}()
-	return s.check(v, o.forProperty(s.Name))
+	return s.check(v, o.ForProperty(s.Name))
 }
 
 // decide derives the verdict from the results.
-func (j *Judgement) decide(o Options) {
+func (j *Judgement) decide(o given.Options) {
 	j.Verdict = Safe
-	var open, broken []*Result
-	for _, r := range refs(j.Results) {
+	var open, broken []*property.Result
+	for _, r := range refs.All(j.Results) {
 		required := len(o.Require) == 0 || slices.Contains(o.Require, r.Property)
 		switch {
-		case required && r.Outcome == Violated:
+		case required && r.Outcome == property.Violated:
 			broken = append(broken, r)
-		case r.Outcome == Undecided && (required || r.Property == Exercised):
+		case r.Outcome == property.Undecided && (required || r.Property == property.Exercised):
 			open = append(open, r)
-		case r.Outcome == NotApplicable && slices.Contains(o.Require, r.Property):
+		case r.Outcome == property.NotApplicable && slices.Contains(o.Require, r.Property):
 			open = append(open, r)
 		}
 	}
@@ -138,7 +148,7 @@ func (j *Judgement) decide(o Options) {
 		j.Sentence = j.sentence(broken)
 	case len(open) > 0:
 		j.Verdict, j.Sentence = Inconclusive, fmt.Sprintf("%s could not be decided: %s", open[0].Property, open[0].Summary)
-		if open[0].Property == Exercised {
+		if open[0].Property == property.Exercised {
 			j.Sentence = open[0].Summary
 		}
 	case j.Spans == 0 || len(j.Results) == 0:
@@ -152,9 +162,9 @@ func (j *Judgement) decide(o Options) {
 
 // eachText changes the text of each result and violation.
 func (j *Judgement) eachText(change func(string) string) {
-	for _, r := range refs(j.Results) {
+	for _, r := range refs.All(j.Results) {
 		r.Summary = change(r.Summary)
-		for _, w := range refs(r.Violations) {
+		for _, w := range refs.All(r.Violations) {
 			w.Text = change(w.Text)
 		}
 	}
@@ -166,19 +176,19 @@ func (j *Judgement) onOneLine() {
 	j.Sentence = format.Line(j.Sentence)
 	j.eachText(format.Line)
 	j.Problems = slices.Clone(j.Problems)
-	for _, p := range refs(j.Problems) {
+	for _, p := range refs.All(j.Problems) {
 		p.Text = format.Line(p.Text)
 	}
 }
 
 // decideOnly derives the verdict from the requested properties, none of which is violated. The sentence names them, and
 // the ones that were not applicable.
-func (j *Judgement) decideOnly(o Options) {
+func (j *Judgement) decideOnly(o given.Options) {
 	var kept, idle []string
-	for _, r := range refs(j.Results) {
+	for _, r := range refs.All(j.Results) {
 		switch {
 		case !slices.Contains(o.Only, r.Property):
-		case r.Outcome == NotApplicable:
+		case r.Outcome == property.NotApplicable:
 			idle = append(idle, string(r.Property))
 		default:
 			kept = append(kept, string(r.Property))
@@ -196,11 +206,11 @@ func (j *Judgement) decideOnly(o Options) {
 }
 
 // worstClass is the class of the whole run.
-func worstClass(broken []*Result) (class Class) {
+func worstClass(broken []*property.Result) (class property.Class) {
 	for _, r := range broken {
 		for _, v := range r.Violations {
-			if v.Class == BrokenPromise {
-				return BrokenPromise
+			if v.Class == property.BrokenPromise {
+				return property.BrokenPromise
 			}
 			class = cmp.Or(class, v.Class)
 		}
@@ -211,13 +221,13 @@ func worstClass(broken []*Result) (class Class) {
 // Decisive are the violations that set the class of the verdict, in the order of the properties: a cause of the verdict
 // is a cause of one of them. [Linearizable] restates findings of others: where only its violations have the class,
 // violations without a class come before them. If the verdict has no class, all are decisive.
-func (j *Judgement) Decisive() []*Violation {
-	var exact, others []*Violation
-	for _, r := range refs(j.Results) {
-		for _, v := range refs(r.Violations) {
+func (j *Judgement) Decisive() []*property.Violation {
+	var exact, others []*property.Violation
+	for _, r := range refs.All(j.Results) {
+		for _, v := range refs.All(r.Violations) {
 			switch of := j.Class == "" || v.Class == j.Class; {
-			case r.Outcome != Violated:
-			case of && r.Property != Linearizable:
+			case r.Outcome != property.Violated:
+			case of && r.Property != property.Linearizable:
 				exact = append(exact, v)
 			case of || v.Class == "":
 				others = append(others, v)
@@ -231,7 +241,7 @@ func (j *Judgement) Decisive() []*Violation {
 }
 
 // sentence is about the first decisive violation of the required properties that are violated, and names these.
-func (j *Judgement) sentence(broken []*Result) string {
+func (j *Judgement) sentence(broken []*property.Result) string {
 	decisive := j.Decisive()
 	first, worst := 0, 0
 	for i, r := range slices.Backward(broken) {
@@ -241,7 +251,7 @@ func (j *Judgement) sentence(broken []*Result) string {
 			}
 		}
 	}
-	s := broken[first].Violations[worst].Text + andMore(broken[first].Total-1)
+	s := broken[first].Violations[worst].Text + finding.AndMore(broken[first].Total-1)
 	if worst == 0 {
 		s = broken[first].Summary // which may add something
 	}
@@ -249,14 +259,14 @@ func (j *Judgement) sentence(broken []*Result) string {
 	if len(broken) == 0 {
 		return s
 	}
-	return s + "; also violated: " + strings.Join(format.Texts(broken, func(r *Result) string {
+	return s + "; also violated: " + strings.Join(format.Texts(broken, func(r *property.Result) string {
 		return string(r.Property)
 	}), ", ")
 }
 
 func (j *Judgement) safeSentence() string {
 	var parts []string
-	headline := []Property{Exclusion, Permits, Exercised, Damage}
+	headline := []property.Name{property.Exclusion, property.Permits, property.Exercised, property.Damage}
 	if few := len(j.Results) <= len(headline); few { // all of them
 		headline = nil
 		for i := range j.Results {
@@ -264,7 +274,7 @@ func (j *Judgement) safeSentence() string {
 		}
 	}
 	for _, p := range headline {
-		if r := j.Result(p); r != nil && r.Outcome == Holds {
+		if r := j.Result(p); r != nil && r.Outcome == property.Holds {
 			parts = append(parts, r.Summary)
 		}
 	}

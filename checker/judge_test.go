@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/exclusion"
+	"github.com/lockchaos/lockchaos/checker/internal/given"
+	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
@@ -24,7 +27,7 @@ func read(t *testing.T, text string) *history.History {
 	return h
 }
 
-// paused is a run in which only exclusion is violated, by a client that outlived its lease.
+// Paused is a run in which only exclusion is violated, by a client that outlived its lease.
 const paused = `
 	clients 2
 	client 0 acquire <b>orders 1.0-1.1 ok owner=a token=1 valid=1s
@@ -39,50 +42,51 @@ const paused = `
 // nobody can say that a client relied on the lock after its last event.
 func TestHonestyOfATruncatedHistory(t *testing.T) {
 	granted := "client 0 acquire k 0.1-0.2 ok owner=a valid=5s\nclient 1 try k 0.3-"
-	for end, want := range map[string]Outcome{
-		"1 fail owner=b": NotApplicable, "5.5 fail owner=b": Holds, "9 fail owner=b": Holds,
-		"9 fail owner=b\nclient 0 work k 0.4-8.9 ok owner=a": Violated,
+	for end, want := range map[string]property.Outcome{
+		"1 fail owner=b": property.NotApplicable, "5.5 fail owner=b": property.Holds, "9 fail owner=b": property.Holds,
+		"9 fail owner=b\nclient 0 work k 0.4-8.9 ok owner=a": property.Violated,
 	} {
-		j := Judge(read(t, granted+end), Options{})
-		if r := j.Result(Honesty); r.Outcome != want {
+		j := Judge(read(t, granted+end), property.Options{})
+		if r := j.Result(property.Honesty); r.Outcome != want {
 			t.Errorf("the history ends at %s: %s (%s), want %s", end, r.Outcome, r.Summary, want)
 		}
 	}
 }
 
 func TestVerdict(t *testing.T) {
-	easy := Options{MinContendedGrants: -1, MinFaultsWhileHeld: -1}
-	with := func(change func(*Options)) Options {
+	easy := property.Options{MinContendedGrants: -1, MinFaultsWhileHeld: -1}
+	with := func(change func(*property.Options)) property.Options {
 		o := easy
 		change(&o)
 		return o
 	}
-	only := func(ps ...Property) Options { return with(func(o *Options) { o.Only = ps }) }
-	require := func(ps ...Property) Options { return with(func(o *Options) { o.Require = ps }) }
-	slack := func(ms time.Duration) Options {
-		return with(func(o *Options) { o.ClockError = ms * time.Millisecond })
+	only := func(ps ...property.Name) property.Options { return with(func(o *property.Options) { o.Only = ps }) }
+	require := func(ps ...property.Name) property.Options { return with(func(o *property.Options) { o.Require = ps }) }
+	slack := func(ms time.Duration) property.Options {
+		return with(func(o *property.Options) { o.ClockError = ms * time.Millisecond })
 	}
 	twice := "client 0 acquire k 1-3 ok owner=a\nclient 1 acquire k 2-4 ok owner=a\n"
 	clean := "client 0 acquire k 1-2 ok\nclient 0 release k 3-4 ok\n"
 	tests := []struct {
 		name, text string
-		o          Options
+		o          property.Options
 		want       Verdict
-		class      Class
+		class      property.Class
 	}{
-		{"everything is required", paused, easy, Unsafe, OutlivedLease},
-		{"only what held is required", paused, require(LeaseExclusion, Fencing), Safe, ""},
-		{"only what held is judged", paused, only(LeaseExclusion), Safe, ""},
-		{"violated beats undecided", paused, Options{MinContendedGrants: 99}, Unsafe, OutlivedLease},
-		{"too little contention", paused, Options{MinContendedGrants: 99, Require: []Property{LeaseExclusion}},
+		{"everything is required", paused, easy, Unsafe, property.OutlivedLease},
+		{"only what held is required", paused, require(property.LeaseExclusion, property.Fencing), Safe, ""},
+		{"only what held is judged", paused, only(property.LeaseExclusion), Safe, ""},
+		{"violated beats undecided", paused, property.Options{MinContendedGrants: 99}, Unsafe, property.OutlivedLease},
+		{"too little contention", paused, property.Options{MinContendedGrants: 99,
+			Require: []property.Name{property.LeaseExclusion}},
 			Inconclusive, ""},
 		{"clock error as long as the overlap", paused, slack(500), Safe, ""},
-		{"clock error a little shorter", paused, slack(499), Unsafe, OutlivedLease},
+		{"clock error a little shorter", paused, slack(499), Unsafe, property.OutlivedLease},
 		{"clean", clean, easy, Safe, ""},
-		{"by the sweep alone", clean, with(func(o *Options) { o.Search = -1 }), Safe, ""},
-		{"required but not applicable", clean, require(Fencing), Inconclusive, ""},
+		{"by the sweep alone", clean, with(func(o *property.Options) { o.Search = -1 }), Safe, ""},
+		{"required but not applicable", clean, require(property.Fencing), Inconclusive, ""},
 		{"no operations", "client 0 lost k 1", easy, Inconclusive, ""},
-		{"no time to search", clean, with(func(o *Options) { o.Search = 1 }), Inconclusive, ""},
+		{"no time to search", clean, with(func(o *property.Options) { o.Search = 1 }), Inconclusive, ""},
 		{"two operations at once", twice, easy, Inconclusive, ""},
 	}
 	for _, test := range tests {
@@ -99,17 +103,17 @@ func TestJudgeNeverPanics(t *testing.T) {
 	broken := &history.History{Spans: []history.Span{
 		{Op: history.OpAcquire, Outcome: history.OK, Key: 5, Owner: 9, Ended: 1}, {Op: history.OpRelease, Owner: -1},
 	}}
-	j := Judge(broken, Options{})
+	j := Judge(broken, property.Options{})
 	if j.Verdict != Inconclusive || len(j.Results) != len(Catalog()) || !strings.Contains(j.Sentence, "defect") {
 		t.Errorf("got %s: %s", j.Verdict, j.Sentence)
 	}
 	for _, r := range j.Results {
-		if r.Outcome != Undecided {
+		if r.Outcome != property.Undecided {
 			t.Errorf("%s: %s %s", r.Property, r.Outcome, r.Summary)
 		}
 	}
-	panics := Spec{Name: Order, check: func(*view, Options) Result { panic("a defect") }}
-	if r := panics.safely(nil, Options{}); r.Outcome != Undecided {
+	panics := Spec{Name: property.Order, check: func(*bounds.View, given.Options) property.Result { panic("a defect") }}
+	if r := panics.safely(nil, given.Options{}); r.Outcome != property.Undecided {
 		t.Errorf("a checker that panics: %s %s", r.Outcome, r.Summary)
 	}
 }
@@ -138,8 +142,9 @@ func TestManyViolationsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Judge(h, Options{Keep: 7}).Result(Exclusion)
-	if r.Outcome != Violated || len(r.Violations) != 7 || r.Total < maxPairs || !strings.Contains(r.Summary, "at least") {
+	r := Judge(h, property.Options{Keep: 7}).Result(property.Exclusion)
+	if r.Outcome != property.Violated || len(r.Violations) != 7 || r.Total < exclusion.MaxPairs ||
+		!strings.Contains(r.Summary, "at least") {
 		t.Errorf("%s, %d of %d kept: %s", r.Outcome, len(r.Violations), r.Total, r.Summary)
 	}
 	if v := r.Violations[0]; v.Start != 3 {
@@ -158,8 +163,8 @@ func TestLongKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Judge(h, Options{}).Result(Linearizable)
-		want := map[bool]Outcome{false: Holds, true: Violated}[illegal]
+		r := Judge(h, property.Options{}).Result(property.Linearizable)
+		want := map[bool]property.Outcome{false: property.Holds, true: property.Violated}[illegal]
 		if r.Outcome != want || r.Counts["swept_keys"] != 1 || (r.Counts["searched_windows"] > 0) != illegal {
 			t.Errorf("illegal %v: %s %v: %s", illegal, r.Outcome, r.Counts, r.Summary)
 		}
@@ -208,7 +213,7 @@ func moveAfter(events []history.Event, i, j int) {
 func TestWriteLinearization(t *testing.T) {
 	h := read(t, paused)
 	var page, again bytes.Buffer
-	if err := WriteLinearization(&page, h, Judge(h, Options{})); err != nil {
+	if err := WriteLinearization(&page, h, Judge(h, property.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	text := page.String()
@@ -220,7 +225,8 @@ func TestWriteLinearization(t *testing.T) {
 	if strings.Contains(text, "<script>alert") || strings.Contains(text, `\u003cscript\u003e`) {
 		t.Error("the detail of a fault reaches the page as HTML")
 	}
-	if err := WriteLinearization(&again, h, Judge(h, Options{})); err != nil || !cmp.Equal(again.Len(), page.Len()) {
+	if err := WriteLinearization(&again, h, Judge(h, property.Options{})); err != nil ||
+		!cmp.Equal(again.Len(), page.Len()) {
 		t.Errorf("the same history gives another page: %v", err)
 	}
 	if err := WriteLinearization(&again, &history.History{}, Judgement{}); !errors.Is(err, ErrNothingToShow) {
@@ -231,7 +237,7 @@ func TestWriteLinearization(t *testing.T) {
 		t.Fatal(err)
 	}
 	var small bytes.Buffer
-	if err := WriteLinearization(&small, long, Judge(long, Options{})); err != nil || small.Len() > 1<<20 {
+	if err := WriteLinearization(&small, long, Judge(long, property.Options{})); err != nil || small.Len() > 1<<20 {
 		t.Errorf("a window of a long history has %d bytes: %v", small.Len(), err)
 	}
 }
@@ -241,26 +247,11 @@ func TestWriteLinearization(t *testing.T) {
 func TestRowsOfLinearization(t *testing.T) {
 	h := read(t, strings.Replace(paused, "clients 2", "clients 4", 1))
 	var page bytes.Buffer
-	if err := WriteLinearization(&page, h, Judge(h, Options{})); err != nil {
+	if err := WriteLinearization(&page, h, Judge(h, property.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	lost := regexp.MustCompile(`"ClientId":(\d+)[^}]*"Description":"hold lost`).FindStringSubmatch(page.String())
 	if lost == nil || lost[1] != "4" {
 		t.Errorf("the loss has the row %v, want 4", lost)
 	}
-}
-
-// TestPanicInBackgroundIsRaised: a panic on another goroutine is raised where its result is awaited.
-func TestPanicInBackgroundIsRaised(t *testing.T) {
-	done := false
-	inBackground(func() { done = true })()
-	if !done {
-		t.Error("it was not waited for")
-	}
-	defer func() {
-		if got := recover(); got != "defect" {
-			t.Errorf("recovered %v", got)
-		}
-	}()
-	inBackground(func() { panic("defect") })()
 }

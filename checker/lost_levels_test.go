@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
@@ -23,9 +24,9 @@ func TestLostLevelsHaveALegalOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		some += lost
-		j := Judge(h, Options{})
-		for _, p := range []Property{Exclusion, HoldCount, Linearizable} {
-			if r := j.Result(p); r.Outcome != Holds {
+		j := Judge(h, property.Options{})
+		for _, p := range []property.Name{property.Exclusion, property.HoldCount, property.Linearizable} {
+			if r := j.Result(p); r.Outcome != property.Holds {
 				t.Fatalf("seed %d: %s %s: %s\n%s", seed, p, r.Outcome, r.Summary, eventLines(events))
 			}
 		}
@@ -43,7 +44,7 @@ func eventLines(events []history.Event) string {
 	return b.String()
 }
 
-// lostLevels are the events of two clients that hold a reentrant lock by turns, and how many levels were lost before
+// LostLevels are the events of two clients that hold a reentrant lock by turns, and how many levels were lost before
 // the rest was released.
 func lostLevels(seed uint64) (events []history.Event, lost int) {
 	r := rand.New(rand.NewPCG(seed, 11))

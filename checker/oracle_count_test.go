@@ -4,13 +4,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker/internal/holdcount"
+	"github.com/lockchaos/lockchaos/checker/internal/ledger"
+	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
 )
 
 // counter judges hold counts by brute force. For each owner it keeps all possible depths in writing and in reading.
 type counter struct {
 	h         *history.History
-	kind      LockKind
+	kind      property.LockKind
 	holds     []*naiveHold
 	uncertain []bool // owners that are not judged
 	worlds    [][][2]int32
@@ -27,7 +30,7 @@ type counter struct {
 
 // miscounted returns which rules of hold-count a history violates. The history must have no losses and no failed
 // releases.
-func miscounted(h *history.History, kind LockKind) map[int]bool {
+func miscounted(h *history.History, kind property.LockKind) map[int]bool {
 	n := len(h.Owners)
 	c := counter{h: h, kind: kind, holds: naiveHolds(h), uncertain: make([]bool, n), worlds: make([][][2]int32, n),
 		valid: make([][2]time.Duration, n), top: make([][2]int32, n), now: make([][2]int32, n), blur: make([]bool, n),
@@ -46,10 +49,10 @@ func miscounted(h *history.History, kind LockKind) map[int]bool {
 		}
 	}
 	for _, o := range c.over {
-		c.broken[overReleased] = c.broken[overReleased] || max(c.top[o][0], c.top[o][1]) > 1 || c.counted
+		c.broken[holdcount.OverReleased] = c.broken[holdcount.OverReleased] || max(c.top[o][0], c.top[o][1]) > 1 || c.counted
 	}
-	if (c.nested && kind != Mutex) || kind == Reentrant {
-		c.broken[ownerRefused] = c.refused
+	if (c.nested && kind != property.Mutex) || kind == property.Reentrant {
+		c.broken[holdcount.OwnerRefused] = c.refused
 	}
 	c.stuck()
 	return c.broken
@@ -69,12 +72,13 @@ func (c *counter) step(s *history.Span) {
 		inside := c.now[o][m] > 0
 		if inside {
 			c.nested = true
-			c.broken[takenAgain] = c.broken[takenAgain] || (c.kind == Mutex && sure && !c.blur[o] && has(m))
-			if p := promised(s); s.Return <= c.valid[o][m] || p > s.Return { // the new promise replaces the old one
+			c.broken[holdcount.TakenAgain] = c.broken[holdcount.TakenAgain] ||
+				(c.kind == property.Mutex && sure && !c.blur[o] && has(m))
+			if p := ledger.Promised(s); s.Return <= c.valid[o][m] || p > s.Return { // the new promise replaces the old one
 				c.valid[o][m] = max(s.Return, p)
 			}
 		} else {
-			c.valid[o][m] = promised(s)
+			c.valid[o][m] = ledger.Promised(s)
 		}
 		c.now[o][m]++
 		for i := range worlds {
@@ -89,7 +93,7 @@ func (c *counter) step(s *history.Span) {
 	}
 }
 
-// count records whether the count in a reply can be right: the count of the mode of the operation, or of both.
+// Count records whether the count in a reply can be right: the count of the mode of the operation, or of both.
 func (c *counter) count(s *history.Span, modes ...int) {
 	if s.Count == 0 {
 		return
@@ -105,7 +109,7 @@ func (c *counter) count(s *history.Span, modes ...int) {
 			}
 		}
 	}
-	c.broken[wrongCount] = true
+	c.broken[holdcount.WrongCount] = true
 }
 
 func (c *counter) release(s *history.Span) {
@@ -170,7 +174,7 @@ func (c *counter) freed(s *history.Span, m int) {
 		}
 	}
 	if next != nil && x.promisedAt(next.from) {
-		c.broken[freedTooSoon] = true
+		c.broken[holdcount.FreedTooSoon] = true
 	}
 }
 
@@ -197,6 +201,6 @@ func (c *counter) stuck() {
 				nested, last = x.nested && !c.uncertain[x.owner], x
 			}
 		}
-		c.broken[heldTooLong] = c.broken[heldTooLong] || (nested && !explained)
+		c.broken[holdcount.HeldTooLong] = c.broken[holdcount.HeldTooLong] || (nested && !explained)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker/internal/ledger"
+	"github.com/lockchaos/lockchaos/checker/internal/segment"
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -17,7 +19,7 @@ type naiveHold struct {
 	owner               int32
 	reader, inner       bool
 	called, from, until time.Duration
-	promises            []segment
+	promises            []segment.Segment
 	back                time.Duration // release returned; never if that is not certain
 	token               uint64
 	nested              bool // entered again
@@ -29,8 +31,8 @@ type naiveHold struct {
 // keptUntil is the time until which a server may keep a hold whose loss was reported: its lease counts from the grant;
 // an unknown one may be a twentieth longer than its promise.
 func (s *naiveHold) keptUntil() time.Duration {
-	last := s.promises[len(s.promises)-1].until
-	if !s.reported || last == never || s.span.Valid == 0 {
+	last := s.promises[len(s.promises)-1].Until
+	if !s.reported || last == segment.Never || s.span.Valid == 0 {
 		return 0
 	}
 	if s.span.Lease > 0 {
@@ -39,9 +41,9 @@ func (s *naiveHold) keptUntil() time.Duration {
 	return last + (s.span.Valid-s.span.Call)/20
 }
 
-// promisedAt reports whether a promise was in force at t.
+// PromisedAt reports whether a promise was in force at t.
 func (s *naiveHold) promisedAt(t time.Duration) bool {
-	return slices.ContainsFunc(s.promises, func(p segment) bool { return p.from <= t && t < p.until })
+	return slices.ContainsFunc(s.promises, func(p segment.Segment) bool { return p.From <= t && t < p.Until })
 }
 
 // effect is a change of the locks on which its owner relied.
@@ -135,7 +137,7 @@ func naiveHolds(h *history.History) []*naiveHold {
 
 // promisedAtGrant is promised, or the promise of a lease which counts from the grant.
 func promisedAtGrant(s *history.Span) time.Duration {
-	if until := promised(s); s.Valid != 0 || until > s.Return {
+	if until := ledger.Promised(s); s.Valid != 0 || until > s.Return {
 		return until
 	}
 	return s.Return + s.Lease
@@ -147,10 +149,10 @@ func (o *naive) take(s *history.Span, all []*naiveHold) []*naiveHold {
 		o.depth[m]++
 		o.now[m].nested = true
 		last := &o.now[m].promises[len(o.now[m].promises)-1]
-		if s.Return <= last.until {
-			last.until = max(s.Return, promised(s))
-		} else if promised(s) > s.Return {
-			o.now[m].promises = append(o.now[m].promises, segment{s.Return, promised(s)})
+		if s.Return <= last.Until {
+			last.Until = max(s.Return, ledger.Promised(s))
+		} else if ledger.Promised(s) > s.Return {
+			o.now[m].promises = append(o.now[m].promises, segment.Of(s.Return, ledger.Promised(s)))
 		}
 		return all
 	}
@@ -161,7 +163,8 @@ func (o *naive) take(s *history.Span, all []*naiveHold) []*naiveHold {
 	o.lost = [2]int{}
 	o.depth[m] = 1
 	o.now[m] = &naiveHold{owner: s.Owner, reader: m == 1, inner: o.depth[1-m] > 0, called: s.Call, from: s.Return,
-		until: never, back: never, promises: []segment{{s.Return, promisedAtGrant(s)}}, token: token, span: s}
+		until: segment.Never, back: segment.Never, promises: []segment.Segment{{From: s.Return, Until: promisedAtGrant(s)}},
+		token: token, span: s}
 	return append(all, o.now[m])
 }
 
@@ -175,9 +178,9 @@ func meetings(holds []*naiveHold) (all, inside int) {
 			}
 			all++
 			from, until := max(x.from, y.from), min(x.until, y.until)
-			if slices.ContainsFunc(x.promises, func(p segment) bool {
-				return slices.ContainsFunc(y.promises, func(q segment) bool {
-					return max(p.from, q.from, from) < min(p.until, q.until, until)
+			if slices.ContainsFunc(x.promises, func(p segment.Segment) bool {
+				return slices.ContainsFunc(y.promises, func(q segment.Segment) bool {
+					return max(p.From, q.From, from) < min(p.Until, q.Until, until)
 				})
 			}) {
 				inside++

@@ -5,41 +5,47 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/exclusion"
+	"github.com/lockchaos/lockchaos/checker/internal/finding"
+	"github.com/lockchaos/lockchaos/checker/internal/given"
+	"github.com/lockchaos/lockchaos/checker/internal/segment"
+	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
-// slowPermits is countPermits by examining every pair of holds.
-func (v *view) slowPermits(holds []int32, limit int64, o Options, found *findings) (most int64) {
+// slowPermits is CountPermits by examining every pair of holds.
+func slowPermits(v *bounds.View, holds []int32, limit int64, o given.Options, found *finding.Findings) (most int64) {
 	out := func(i int32, t time.Duration) int64 {
-		if !o.applies(permitsTouch) {
-			return v.outAfter(i, t, -1)
+		if !o.Applies(exclusion.PermitsTouch) {
+			return v.OutAfter(i, t, -1)
 		}
-		return v.outAfter(i, t, o.ClockError)
+		return v.OutAfter(i, t, o.ClockError)
 	}
 	for n, j := range holds {
-		y := &v.holds[j]
-		before, sum := v.weight(j), out(j, y.from)
+		y := &v.Holds[j]
+		before, sum := v.Weight(j), out(j, y.From)
 		var active []int32
 		for _, i := range holds[:n] {
-			rest := out(i, y.from)
+			rest := out(i, y.From)
 			if rest == 0 {
 				continue
 			}
 			active = append(active, i)
-			if sum += rest; y.from-v.holds[i].from > o.ClockError {
+			if sum += rest; y.From-v.Holds[i].From > o.ClockError {
 				before += rest
 			}
 		}
 		active = append(active, j)
-		if y.until-y.from <= o.ClockError {
+		if y.Until-y.From <= o.ClockError {
 			if sum = 0; o.ClockError > 0 {
 				before = 0
 			}
 		}
 		if most = max(most, sum, before); sum > limit || before > limit {
-			end := v.overUntil(active, limit, segment{y.from, y.until})
-			found.add(finding{rule: tooMany, x: active[0], y: j, start: y.from, end: end})
+			end := exclusion.OverUntil(v, active, limit, segment.Of(y.From, y.Until))
+			found.Add(finding.Finding{Rule: exclusion.TooMany, X: active[0], Y: j, Start: y.From, End: end})
 		}
 	}
 	return most
@@ -51,21 +57,22 @@ func TestPermitSweep(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		h := permitHistory(r)
-		v := newView(h, Options{})
-		for _, o := range []Options{{}, {ClockError: 2}, Without(Options{}, Permits, permitsTouch)} {
-			want, got := newFindings(o), newFindings(o)
+		v := bounds.New(h, given.Options{})
+		for _, o := range []given.Options{{}, {Options: property.Options{ClockError: 2}},
+			{Off: given.DisabledRules{Of: property.Permits, Rules: 1 << exclusion.PermitsTouch}}} {
+			want, got := finding.New(o), finding.New(o)
 			limit := int64(h.Limit(0))
-			most := v.slowPermits(v.byKey[0], limit, o, want)
-			is, whole := v.countPermits(v.byKey[0], o, got)
-			if is != most || !whole || got.total != want.total {
-				t.Fatalf("seed %d, %+v: at most %d in %d findings, want %d in %d", seed, o, is, got.total, most, want.total)
+			most := slowPermits(v, v.ByKey[0], limit, o, want)
+			is, whole := exclusion.CountPermits(v, v.ByKey[0], o, got)
+			if is != most || !whole || got.Total != want.Total {
+				t.Fatalf("seed %d, %+v: at most %d in %d findings, want %d in %d", seed, o, is, got.Total, most, want.Total)
 			}
-			for i := range want.kept {
-				if got.kept[i] != want.kept[i] {
-					t.Fatalf("seed %d, %+v: found %+v, want %+v", seed, o, got.kept[i], want.kept[i])
+			for i := range want.Kept {
+				if got.Kept[i] != want.Kept[i] {
+					t.Fatalf("seed %d, %+v: found %+v, want %+v", seed, o, got.Kept[i], want.Kept[i])
 				}
 			}
-			over += want.total
+			over += want.Total
 		}
 	}
 	if over < 1000 {

@@ -9,7 +9,10 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/claims"
+	"github.com/lockchaos/lockchaos/checker/internal/given"
+	"github.com/lockchaos/lockchaos/checker/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/testkit/race"
 )
 
@@ -25,13 +28,13 @@ func TestPromiseIndex(t *testing.T) {
 			h.Notices[i].Time -= min(h.Notices[i].Time, time.Duration(r.IntN(12)))
 			h.Notices[i].Valid = h.Notices[i].Time + 20
 		}
-		v := newView(h, Options{})
-		x := newPromiseIndex(v)
-		for i := range v.holds {
-			h := &v.holds[i]
-			got := x.of(h)
+		v := bounds.New(h, given.Options{})
+		x := claims.NewPromiseIndex(v)
+		for i := range v.Holds {
+			h := &v.Holds[i]
+			got := x.Of(h)
 			if diff := gocmp.Diff(promisesOf(v, h), slices.Clone(got), cmpopts.EquateEmpty(),
-				gocmp.AllowUnexported(receivedPromise{})); diff != "" {
+				gocmp.AllowUnexported(claims.ReceivedPromise{})); diff != "" {
 				t.Fatalf("seed %d, hold %d (-want +got):\n%s", seed, i, diff)
 			}
 			found += len(got)
@@ -43,14 +46,15 @@ func TestPromiseIndex(t *testing.T) {
 }
 
 // promisesOf are the promises about a hold, in the order of their events.
-func promisesOf(v *view, h *hold) (list []receivedPromise) {
-	for effect := -int32(len(v.h.Notices)); effect < int32(len(v.h.Spans)); effect++ {
-		p, is := v.promiseOf(effect)
-		if is && v.ownerOf(effect) == (ownerKey{h.owner, h.key}) && p.at >= h.from && p.at < h.until &&
-			(p.reader == h.reader || !p.reader && p.kind == promiseOver) {
+func promisesOf(v *bounds.View, h *ledger.Hold) (list []claims.ReceivedPromise) {
+	for effect := -int32(len(v.H.Notices)); effect < int32(len(v.H.Spans)); effect++ {
+		p, is := claims.PromiseOf(v, effect)
+		if is && claims.OwnerOf(v, effect) == (ledger.OwnerKey{Owner: h.Owner, Key: h.Key}) && p.At >= h.From &&
+			p.At < h.Until &&
+			(p.Reader == h.Reader || !p.Reader && p.Kind == claims.PromiseOver) {
 			list = append(list, p)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b receivedPromise) int { return cmp.Compare(a.event, b.event) })
+	slices.SortStableFunc(list, func(a, b claims.ReceivedPromise) int { return cmp.Compare(a.Event, b.Event) })
 	return list
 }

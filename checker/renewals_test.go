@@ -6,6 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/given"
+	"github.com/lockchaos/lockchaos/checker/internal/ledger"
+	"github.com/lockchaos/lockchaos/checker/internal/segment"
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -15,23 +19,23 @@ func TestRenewalsExtendLeases(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		h := renewedHistory(r, 40, 3, 2)
-		e := newExtents(newView(h, Options{}))
-		if e.renewed == nil {
+		e := bounds.NewExtents(bounds.New(h, given.Options{}))
+		if e.Renewed == nil {
 			continue
 		}
-		want := make([]time.Duration, len(e.holds))
-		for _, n := range e.renewalList() {
-			for i := range e.holds {
-				x := &e.holds[i]
-				if x.ending != endReleased && x.owner == n.owner && x.key == n.key && x.from <= n.at {
-					want[i] = max(want[i], later(n.at, cmp.Or(n.lease, h.Spans[x.span].Lease, e.longestLease)))
+		want := make([]time.Duration, len(e.Holds))
+		for _, n := range e.RenewalList() {
+			for i := range e.Holds {
+				x := &e.Holds[i]
+				if x.Ending != ledger.EndReleased && x.Owner == n.Owner && x.Key == n.Key && x.From <= n.At {
+					want[i] = max(want[i], segment.Later(n.At, cmp.Or(n.Lease, h.Spans[x.Span].Lease, e.LongestLease)))
 					prolonged++
 				}
 			}
 		}
 		for i := range want {
-			if e.renewed[i] != want[i] {
-				t.Fatalf("seed %d: hold %d is renewed until %v, want %v", seed, i, e.renewed[i], want[i])
+			if e.Renewed[i] != want[i] {
+				t.Fatalf("seed %d: hold %d is renewed until %v, want %v", seed, i, e.Renewed[i], want[i])
 			}
 		}
 	}
@@ -52,7 +56,7 @@ func renewedHistory(r *rand.Rand, n, owners, keys int) *history.History {
 		event += 2
 		if now += time.Duration(r.IntN(3)); s.Outcome == history.Info {
 			h.Unknown = append(h.Unknown, history.Unknown{Time: s.Return, Span: int32(len(h.Spans))})
-			s.Return = never
+			s.Return = segment.Never
 		}
 		h.Spans = append(h.Spans, s)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -47,7 +48,7 @@ func newStrip(keys, owners int) *sequence {
 	return s
 }
 
-// add adds an operation of 10 µs.
+// Add adds an operation of 10 µs.
 func (s *sequence) add(op history.Op, owner, key int, set func(*history.Span)) {
 	p := history.Span{Op: op, Outcome: history.OK, Owner: int32(owner), Process: history.Process(owner), Key: int32(key),
 		Permits: 1, Write: true, Call: s.now, Return: s.now + 10*time.Microsecond, Invoked: s.event, Ended: s.event + 1}
@@ -194,9 +195,10 @@ func permitsLost(n int) *history.History {
 // TestShapes judges each shape, so that the benchmark is known to measure something.
 func TestShapes(t *testing.T) {
 	for _, shape := range shapes() {
-		j := Judge(shape.make(2000), Options{Search: -1})
+		j := Judge(shape.make(2000), property.Options{Search: -1})
 		for _, r := range j.Results {
-			if shape.name != "lapses" && (r.Outcome == Violated || r.Outcome == Undecided && r.Property != Exercised) {
+			if shape.name != "lapses" && (r.Outcome == property.Violated || r.Outcome == property.Undecided &&
+				r.Property != property.Exercised) {
 				t.Errorf("%s: %s is %s: %s", shape.name, r.Property, r.Outcome, r.Summary)
 			}
 		}
@@ -211,7 +213,7 @@ func BenchmarkShapes(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%dk", shape.name, n/1000), func(b *testing.B) {
 				h := shape.make(n)
 				for b.Loop() {
-					if j := Judge(h, Options{Search: -1}); len(j.Results) == 0 {
+					if j := Judge(h, property.Options{Search: -1}); len(j.Results) == 0 {
 						b.Fatal(j.Sentence)
 					}
 				}
@@ -223,18 +225,18 @@ func BenchmarkShapes(b *testing.B) {
 
 // TestProgress follows a judgement to its end.
 func TestProgress(t *testing.T) {
-	p := new(Progress)
+	p := new(property.Progress)
 	if done, total := p.Done(); done != 0 || total != 0 || p.Doing() != "" {
 		t.Errorf("before it has begun: %d of %d, %q", done, total, p.Doing())
 	}
 	h := manyRenewals(400)
 	seen := ""
-	p.begin(1)
-	p.step("a", 1, func() { p.step("b", 0, func() { seen = p.Doing() }) })
+	p.Begin(1)
+	p.Step("a", 1, func() { p.Step("b", 0, func() { seen = p.Doing() }) })
 	if done, _ := p.Done(); seen != "a, b" || done != 1 || p.Doing() != "" {
 		t.Errorf("two steps: %d, %q, afterwards %q", done, seen, p.Doing())
 	}
-	Judge(h, Options{Progress: p})
+	Judge(h, property.Options{Progress: p})
 	want := int64(len(Catalog())+1) * int64(len(h.Spans))
 	if done, total := p.Done(); done != want || total != want || p.Doing() != "" {
 		t.Errorf("at the end: %d of %d, want %d, %q", done, total, want, p.Doing())

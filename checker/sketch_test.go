@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker/internal/segment"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/search"
 )
@@ -71,7 +72,8 @@ func (c *choices) Uint64() uint64 {
 	return uint64(b)<<56 | n>>8
 }
 
-func (d *sketcher) some(n int) int        { return d.r.IntN(n + 1) }
+func (d *sketcher) some(n int) int { return d.r.IntN(n + 1) }
+
 func (d *sketcher) once(percent int) bool { return d.r.IntN(100) < percent }
 
 // draw makes the history of a seed. It lives until the next draw.
@@ -312,7 +314,7 @@ func (d *sketcher) build() {
 			}
 		default:
 			d.span[m.op] = int32(len(h.Spans))
-			h.Spans = append(h.Spans, history.Span{Call: t, Return: never, Invoked: int32(n), Ended: -1, Owner: o.owner,
+			h.Spans = append(h.Spans, history.Span{Call: t, Return: segment.Never, Invoked: int32(n), Ended: -1, Owner: o.owner,
 				Process: history.Process(o.owner), Permits: o.permits, Lease: time.Duration(o.lease),
 				Op: o.op, Outcome: o.outcome, Write: !o.read, Busy: o.busy, Held: o.leftHeld && o.outcome == history.Fail})
 		}

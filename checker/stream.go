@@ -5,6 +5,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/exclusion"
+	"github.com/lockchaos/lockchaos/checker/internal/finding"
+	"github.com/lockchaos/lockchaos/checker/internal/given"
+	"github.com/lockchaos/lockchaos/checker/internal/ledger"
+	"github.com/lockchaos/lockchaos/checker/internal/refs"
+	"github.com/lockchaos/lockchaos/checker/internal/segment"
+	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -25,19 +33,19 @@ const maxKept = 10_000
 //
 // It belongs to one goroutine. Add takes the events in their order; Look and Judgement may be called at any time.
 type Stream struct {
-	o             Options
+	o             given.Options
 	b             *history.Builder
 	specs         []Spec
-	found         map[Property]*foundViolations
-	unreported    []Violation
+	found         map[property.Name]*foundViolations
+	unreported    []property.Violation
 	limit         int                                         // operations kept before it judges and trims
 	trimmed       struct{ operations, grants, contended int } // how many
 	unknownOwners map[string]bool
-	unknownWhy    map[string]unknownCause
+	unknownWhy    map[string]ledger.UnknownCause
 	readers       map[string][]string // by key: its first readers
 	unsized       map[string]bool     // semaphores whose size was unknown while they were held
-	last          []Result            // of the latest judgement
-	applied       map[Property]bool
+	last          []property.Result   // of the latest judgement
+	applied       map[property.Name]bool
 	belated       bool           // an event was about an earlier time
 	contended     map[int32]bool // by the request of a grant that was not trimmed
 	grants        int
@@ -45,23 +53,25 @@ type Stream struct {
 
 // foundViolations are the violations of one property so far.
 type foundViolations struct {
-	list    []Violation
+	list    []property.Violation
 	at      map[[2]int]int // index in list, by identity
 	more    int            // not kept
 	doubted map[int]bool   // by index in list: a later notice may excuse it
 }
 
 // Streamed are the properties that a [Stream] judges. Of [Exercised] it judges only the contention.
-func Streamed() []Property {
-	return []Property{Exclusion, LeaseExclusion, Permits, ReadersWriter, Fencing, Exercised}
+func Streamed() []property.Name {
+	return []property.Name{property.Exclusion, property.LeaseExclusion, property.Permits, property.ReadersWriter,
+		property.Fencing, property.Exercised}
 }
 
 // NewStream begins to judge a run of that many clients; 0 if it is not known. Options.Only defaults to [Streamed].
-func NewStream(o Options, clients int) *Stream {
-	s := &Stream{o: o, b: history.NewBuilder(), found: make(map[Property]*foundViolations), limit: streamBatch,
-		unknownOwners: make(map[string]bool), unknownWhy: make(map[string]unknownCause),
+func NewStream(o property.Options, clients int) *Stream {
+	s := &Stream{o: given.Options{Options: o}, b: history.NewBuilder(), found: make(map[property.Name]*foundViolations),
+		limit:         streamBatch,
+		unknownOwners: make(map[string]bool), unknownWhy: make(map[string]ledger.UnknownCause),
 		readers: make(map[string][]string), unsized: make(map[string]bool),
-		applied: make(map[Property]bool), contended: make(map[int32]bool)}
+		applied: make(map[property.Name]bool), contended: make(map[int32]bool)}
 	s.o.Keep = maxKept
 	s.b.History().Clients = clients
 	if len(s.o.Only) == 0 {
@@ -69,7 +79,7 @@ func NewStream(o Options, clients int) *Stream {
 	}
 	for _, p := range Streamed() {
 		spec, _ := Find(p)
-		if slices.Contains(s.o.Only, p) && p != Exercised {
+		if slices.Contains(s.o.Only, p) && p != property.Exercised {
 			s.specs = append(s.specs, spec)
 			s.found[p] = &foundViolations{at: make(map[[2]int]int), doubted: make(map[int]bool)}
 		}
@@ -95,7 +105,7 @@ func (s *Stream) Add(e *history.Event, line int) error {
 
 // Look judges the events so far, and returns the violations that it did not return before. They are final, unless it
 // turns out later that the holds of an owner are unknown.
-func (s *Stream) Look() []Violation {
+func (s *Stream) Look() []property.Violation {
 	s.look(false)
 	news := s.unreported
 	s.unreported = nil
@@ -105,7 +115,7 @@ func (s *Stream) Look() []Violation {
 // look judges the kept events. Unless the run is over, a hold that has not ended has certainly lasted until now, and
 // not longer.
 func (s *Stream) look(over bool) {
-	h := s.o.withLimits(s.b.History())
+	h := s.o.WithLimits(s.b.History())
 	v, err := safeView(h, s.o)
 	s.last = s.last[:0]
 	if err != nil {
@@ -114,20 +124,20 @@ func (s *Stream) look(over bool) {
 		}
 		return
 	}
-	for owner, is := range v.ownerOrder {
-		if is == ordUnknown {
-			s.unknownOwners[h.Owners[owner]], s.unknownWhy[h.Owners[owner]] = true, v.unknownWhy[owner]
+	for owner, is := range v.OwnerOrder {
+		if is == ledger.OrdUnknown {
+			s.unknownOwners[h.Owners[owner]], s.unknownWhy[h.Owners[owner]] = true, v.UnknownWhy[owner]
 		}
 	}
-	for _, i := range v.rare {
+	for _, i := range v.Rare {
 		if owner := h.Owners[h.Spans[i].Owner]; h.Spans[i].Lapsed { // an earlier judgement may be about that hold
-			s.unknownOwners[owner], s.unknownWhy[owner] = true, leaseEnded
+			s.unknownOwners[owner], s.unknownWhy[owner] = true, ledger.LeaseEnded
 		}
 	}
-	for i := range v.holds {
-		key := v.holds[i].key
-		list, owner := s.readers[h.Keys[key]], h.Owners[v.holds[i].owner]
-		if v.holds[i].reader && len(list) < maxReaders && !slices.Contains(list, owner) {
+	for i := range v.Holds {
+		key := v.Holds[i].Key
+		list, owner := s.readers[h.Keys[key]], h.Owners[v.Holds[i].Owner]
+		if v.Holds[i].Reader && len(list) < maxReaders && !slices.Contains(list, owner) {
 			s.readers[h.Keys[key]] = append(list, owner)
 		}
 		if h.Limit(key) == history.UnknownLimit {
@@ -136,12 +146,12 @@ func (s *Stream) look(over bool) {
 	}
 	for _, now := range []bool{false, true} { // tokens are compared before holds that have not ended are cut off
 		for _, spec := range s.specs {
-			if (spec.Name != Fencing) == now {
+			if (spec.Name != property.Fencing) == now {
 				s.record(spec.Name, spec.safely(v, s.o))
 			}
 		}
 		if !over {
-			v.endNow()
+			endNow(v)
 		}
 	}
 	s.countGrants(v, over)
@@ -150,26 +160,27 @@ func (s *Stream) look(over bool) {
 // endNow ends belief in the holds that have not ended where it is certain: now, or where a release without a reply
 // was invoked. If that release is refused because the hold does not exist, belief ended there, even if it was one of
 // an inner level.
-func (v *view) endNow() {
-	releasing := make(map[ownerKey]time.Duration)
-	for _, s := range refs(v.h.Spans) {
-		if _, known := releasing[ownerKey{s.Owner, s.Key}]; s.Ended < 0 && s.Op == history.OpRelease && !known {
-			releasing[ownerKey{s.Owner, s.Key}] = s.Call
+func endNow(v *bounds.View) {
+	releasing := make(map[ledger.OwnerKey]time.Duration)
+	for _, s := range refs.All(v.H.Spans) {
+		if _, known := releasing[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}]; s.Ended < 0 && s.Op == history.OpRelease &&
+			!known {
+			releasing[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}] = s.Call
 		}
 	}
-	for _, h := range refs(v.holds) {
-		if h.until == never {
-			h.until = max(h.from, v.h.End)
+	for _, h := range refs.All(v.Holds) {
+		if h.Until == segment.Never {
+			h.Until = max(h.From, v.H.End)
 		}
-		if call, is := releasing[ownerKey{h.owner, h.key}]; is && h.until > call {
-			h.until = max(h.from, call)
+		if call, is := releasing[ledger.OwnerKey{Owner: h.Owner, Key: h.Key}]; is && h.Until > call {
+			h.Until = max(h.From, call)
 		}
 	}
 }
 
 // record adds the findings of a checker.
-func (s *Stream) record(p Property, r Result) {
-	s.applied[p] = s.applied[p] || r.Outcome != NotApplicable
+func (s *Stream) record(p property.Name, r property.Result) {
+	s.applied[p] = s.applied[p] || r.Outcome != property.NotApplicable
 	t := s.found[p]
 	for _, w := range r.Violations {
 		at := identify(p, w)
@@ -192,9 +203,9 @@ func (s *Stream) record(p Property, r Result) {
 
 // identify returns the identity of a violation: its two events or, of fencing, the second one, because each grant is
 // reported with one earlier grant only.
-func identify(p Property, w Violation) [2]int {
+func identify(p property.Name, w property.Violation) [2]int {
 	x, y := w.Events[0], w.Events[min(1, len(w.Events)-1)]
-	if p == Fencing {
+	if p == property.Fencing {
 		return [2]int{-1, y}
 	}
 	return [2]int{min(x, y), max(x, y)} // grants at one instant may be swapped
@@ -205,7 +216,7 @@ func (s *Stream) Judgement() Judgement {
 	start := time.Now()
 	s.look(true)
 	h := s.b.History()
-	j := s.o.judgementOf(h)
+	j := judgementOf(s.o, h)
 	j.Spans = s.trimmed.operations + len(h.Spans)
 	for _, spec := range s.specs {
 		j.Results = append(j.Results, s.result(spec.Name))
@@ -218,9 +229,9 @@ func (s *Stream) Judgement() Judgement {
 	return j
 }
 
-// result summarizes the findings about a property.
-func (s *Stream) result(p Property) Result {
-	i := slices.IndexFunc(s.last, func(r Result) bool { return r.Property == p })
+// Result summarizes the findings about a property.
+func (s *Stream) result(p property.Name) property.Result {
+	i := slices.IndexFunc(s.last, func(r property.Result) bool { return r.Property == p })
 	r := s.last[i]
 	r.Counts = nil
 	r.Violations = s.standing(p)
@@ -229,8 +240,8 @@ func (s *Stream) result(p Property) Result {
 	}
 	switch {
 	case r.Total > 0:
-		r.Outcome = Violated
-		slices.SortFunc(r.Violations, func(a, b Violation) int {
+		r.Outcome = property.Violated
+		slices.SortFunc(r.Violations, func(a, b property.Violation) int {
 			return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Start, b.Start))
 		})
 		r.Summary = r.Violations[0].Text
@@ -238,32 +249,33 @@ func (s *Stream) result(p Property) Result {
 			r.Summary += ", and " + format.Count(r.Total-1, "more violation")
 		}
 	case len(s.found[p].doubted) > 0:
-		r.Outcome = Undecided
+		r.Outcome = property.Undecided
 		r.Summary = "a lease was outlived, but a stall or a loss that was noted later may excuse it: judge the whole history"
-	case len(s.unknownOwners) > 0 && (p == Exclusion || p == LeaseExclusion || s.applied[p]):
-		r.Outcome = Undecided
-		var owners [unknownCauses]int
+	case len(s.unknownOwners) > 0 && (p == property.Exclusion || p == property.LeaseExclusion || s.applied[p]):
+		r.Outcome = property.Undecided
+		var owners [ledger.UnknownCauses]int
 		for _, d := range s.unknownWhy { // order does not matter: it counts
 			owners[d]++
 		}
-		r.Summary = unknownHolds(owners)
-	case p == Permits && s.unknownSize() != "":
-		r.Outcome, r.Summary = Undecided, unknownSize(s.unknownSize())
-	case s.applied[p] && (p == Exclusion || p == LeaseExclusion) && len(s.semaphores()) == len(s.b.History().Keys):
-		r.Outcome = NotApplicable // it was applied to a semaphore of one permit, which has more by now
+		r.Summary = ledger.UnknownHolds(owners)
+	case p == property.Permits && s.unknownSize() != "":
+		r.Outcome, r.Summary = property.Undecided, exclusion.UnknownSize(s.unknownSize())
+	case s.applied[p] && (p == property.Exclusion || p == property.LeaseExclusion) &&
+		len(s.semaphores()) == len(s.b.History().Keys):
+		r.Outcome = property.NotApplicable // it was applied to a semaphore of one permit, which has more by now
 		r.Summary = "all keys are semaphores, which do not exclude: see permits"
 	case s.applied[p]:
-		r.Outcome, r.Summary = Holds, "not violated in "+format.Count(s.grants, "grant")
+		r.Outcome, r.Summary = property.Holds, "not violated in "+format.Count(s.grants, "grant")
 	}
 	return r
 }
 
-// unknownSize is a semaphore whose number of permits was never recorded; "" if there is none.
+// UnknownSize is a semaphore whose number of permits was never recorded; "" if there is none.
 func (s *Stream) unknownSize() string {
-	h := s.o.withLimits(s.b.History())
+	h := s.o.WithLimits(s.b.History())
 	for key, name := range h.Keys {
 		if s.unsized[name] && h.Limit(int32(key)) == history.UnknownLimit {
-			return lockName(name)
+			return finding.LockName(name)
 		}
 	}
 	return ""
@@ -276,7 +288,7 @@ func (s *Stream) read(key string) bool {
 
 // semaphores are the keys that have more than one permit.
 func (s *Stream) semaphores() map[string]bool {
-	h := s.o.withLimits(s.b.History())
+	h := s.o.WithLimits(s.b.History())
 	permits := make(map[string]bool)
 	for key, name := range h.Keys {
 		if limit := h.Limit(int32(key)); limit != 0 && limit != 1 {
@@ -288,24 +300,25 @@ func (s *Stream) semaphores() map[string]bool {
 
 // standing are the violations of a property that no later event has refuted: that the holds of an owner are unknown, or
 // that a key has permits. A writer that overlapped with another before the key had readers violates readers-writer too.
-func (s *Stream) standing(p Property) (list []Violation) {
+func (s *Stream) standing(p property.Name) (list []property.Violation) {
 	permits := s.semaphores()
-	if p == Permits && len(s.unknownOwners) > 0 {
+	if p == property.Permits && len(s.unknownOwners) > 0 {
 		return nil // a sum of permits may contain some of such an owner
 	}
-	ok := func(w Violation) bool {
+	ok := func(w property.Violation) bool {
 		return !slices.ContainsFunc(w.Owners, func(o string) bool { return s.unknownOwners[o] }) &&
-			!(permits[w.Key] && (p == Exclusion || p == LeaseExclusion)) && !(p == ReadersWriter && !s.read(w.Key))
+			!(permits[w.Key] && (p == property.Exclusion || p == property.LeaseExclusion)) &&
+			!(p == property.ReadersWriter && !s.read(w.Key))
 	}
 	for n, w := range s.found[p].list {
 		if ok(w) && !s.found[p].doubted[n] {
 			list = append(list, w)
 		}
 	}
-	if p != ReadersWriter || s.found[Exclusion] == nil {
+	if p != property.ReadersWriter || s.found[property.Exclusion] == nil {
 		return list
 	}
-	for _, w := range s.found[Exclusion].list {
+	for _, w := range s.found[property.Exclusion].list {
 		if _, known := s.found[p].at[identify(p, w)]; !known && s.read(w.Key) && ok(w) {
 			w.Rule = "a writer holds the lock alone"
 			list = append(list, w)

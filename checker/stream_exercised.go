@@ -1,21 +1,29 @@
 package checker
 
+import (
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/exercised"
+	"github.com/lockchaos/lockchaos/checker/internal/ledger"
+	"github.com/lockchaos/lockchaos/checker/internal/refs"
+	"github.com/lockchaos/lockchaos/checker/property"
+)
+
 // countGrants counts the grants of a view, and notes the ones that were contended so far. Unless the run is over, a
 // grant at the present instant is not noted yet: a request in flight may end at that instant too.
-func (s *Stream) countGrants(v *view, over bool) {
-	s.grants = s.trimmed.grants + len(v.holds)
-	v.contended(func(x *hold) {
-		if over || x.from < v.h.End {
-			s.contended[v.h.Spans[x.span].Invoked] = true
+func (s *Stream) countGrants(v *bounds.View, over bool) {
+	s.grants = s.trimmed.grants + len(v.Holds)
+	exercised.Contended(v, func(x *ledger.Hold) {
+		if over || x.From < v.H.End {
+			s.contended[v.H.Spans[x.Span].Invoked] = true
 		}
 	})
 }
 
 // trimGrants counts the grants that are about to be trimmed.
 func (s *Stream) trimGrants(k *retention) {
-	for _, x := range refs(k.holds) {
-		span := &k.h.Spans[x.span]
-		if k.keepsSpan(x.span, span) {
+	for _, x := range refs.All(k.Holds) {
+		span := &k.H.Spans[x.Span]
+		if k.keepsSpan(x.Span, span) {
 			continue
 		}
 		if s.trimmed.grants++; s.contended[span.Invoked] {
@@ -25,10 +33,11 @@ func (s *Stream) trimGrants(k *retention) {
 	}
 }
 
-// exercised is the result of [Exercised], of which a stream judges only the contention.
-func (s *Stream) exercised(spans int) Result {
-	r := s.o.forProperty(Exercised).exercised(s.b.History(), "grant", map[string]int64{"operations": int64(spans),
-		"grants": int64(s.grants), "contended_grants": int64(s.trimmed.contended + len(s.contended))}, nil)
+// Exercised is the result of [Exercised], of which a stream judges only the contention.
+func (s *Stream) exercised(spans int) property.Result {
+	r := exercised.Exercised(s.o.ForProperty(property.Exercised), s.b.History(), "grant",
+		map[string]int64{"operations": int64(spans),
+			"grants": int64(s.grants), "contended_grants": int64(s.trimmed.contended + len(s.contended))}, nil)
 	if len(s.b.History().Faults) > 0 {
 		r.Summary += "; the effect of faults is not judged in a stream"
 	}

@@ -5,6 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/excuse"
+	"github.com/lockchaos/lockchaos/checker/internal/fencing"
+	"github.com/lockchaos/lockchaos/checker/internal/ledger"
+	"github.com/lockchaos/lockchaos/checker/internal/refs"
+	"github.com/lockchaos/lockchaos/checker/internal/segment"
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -24,26 +30,26 @@ type chain struct {
 
 // retention is the part of a history that is kept.
 type retention struct {
-	*view
-	chains         map[ownerKey][]chain
-	of             []int32           // by hold: index of its chain
-	open           map[ownerKey]bool // owners with an operation on a key in flight
-	first          map[int32]int32   // by owner: the invocation of its first operation in flight
-	since          []time.Duration   // by key: tokens of grants from then on may be compared one by one
-	sure           []time.Duration   // by key: until then the holders are certain
-	oldest         int32             // event with which the first kept chain begins
-	overlappingOps map[int32]bool    // spans: evidence that the holds of an owner are unknown
-	touch          []int32           // by key: the touch with the greatest token; -1: none
+	*bounds.View
+	chains         map[ledger.OwnerKey][]chain
+	of             []int32                  // by hold: index of its chain
+	open           map[ledger.OwnerKey]bool // owners with an operation on a key in flight
+	first          map[int32]int32          // by owner: the invocation of its first operation in flight
+	since          []time.Duration          // by key: tokens of grants from then on may be compared one by one
+	sure           []time.Duration          // by key: until then the holders are certain
+	oldest         int32                    // event with which the first kept chain begins
+	overlappingOps map[int32]bool           // spans: evidence that the holds of an owner are unknown
+	touch          []int32                  // by key: the touch with the greatest token; -1: none
 }
 
 // trim drops events that can no longer matter.
 func (s *Stream) trim() {
 	h := s.b.History()
-	v, err := safeView(s.o.withLimits(h), s.o)
+	v, err := safeView(s.o.WithLimits(h), s.o)
 	if err != nil {
 		return
 	}
-	k := retention{view: v, chains: make(map[ownerKey][]chain), open: make(map[ownerKey]bool),
+	k := retention{View: v, chains: make(map[ledger.OwnerKey][]chain), open: make(map[ledger.OwnerKey]bool),
 		first: make(map[int32]int32), oldest: math.MaxInt32}
 	k.pending(s.o.ClockError)
 	k.findOverlapping()
@@ -61,29 +67,29 @@ func (s *Stream) trim() {
 
 // pending examines the operations in flight.
 func (k *retention) pending(clockError time.Duration) {
-	k.since = slices.Repeat([]time.Duration{k.h.End - clockError}, len(k.h.Keys))
+	k.since = slices.Repeat([]time.Duration{k.H.End - clockError}, len(k.H.Keys))
 	k.sure = slices.Clone(k.since)
 	crashed := make(map[int]int32) // clients that crashed, and the event
-	for _, n := range refs(k.h.Notices) {
+	for _, n := range refs.All(k.H.Notices) {
 		if n.F == history.Crash {
-			crashed[n.Process.Client(k.h.Clients)] = n.Index
+			crashed[n.Process.Client(k.H.Clients)] = n.Index
 		}
 	}
-	for _, s := range refs(k.h.Spans) {
+	for _, s := range refs.All(k.H.Spans) {
 		if s.Ended >= 0 {
 			continue
 		}
-		k.open[ownerKey{s.Owner, s.Key}] = true
+		k.open[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}] = true
 		if s.Op == history.OpRelease { // see endNow
 			k.sure[s.Key] = min(k.sure[s.Key], s.Call-clockError)
 		}
 		if _, known := k.first[s.Owner]; !known {
 			k.first[s.Owner] = s.Invoked
 		}
-		if at, is := crashed[s.Process.Client(k.h.Clients)]; is && at > s.Invoked {
+		if at, is := crashed[s.Process.Client(k.H.Clients)]; is && at > s.Invoked {
 			continue // it will not be granted
 		}
-		if isLockOp(s) {
+		if excuse.IsLockOp(s) {
 			k.since[s.Key] = min(k.since[s.Key], s.Call-clockError)
 		}
 	}
@@ -93,12 +99,12 @@ func (k *retention) pending(clockError time.Duration) {
 func (k *retention) findOverlapping() {
 	k.overlappingOps = make(map[int32]bool)
 	last := make(map[int32]int32) // by owner: 1 + the operation that completed last; -1: the evidence is found
-	for i, s := range refs(k.h.Spans) {
+	for i, s := range refs.All(k.H.Spans) {
 		before := last[s.Owner]
-		if k.ownerOrder[s.Owner] != ordUnknown || !isLockOp(s) || before < 0 {
+		if k.OwnerOrder[s.Owner] != ledger.OrdUnknown || !excuse.IsLockOp(s) || before < 0 {
 			continue
 		}
-		if before > 0 && s.Invoked < k.h.Spans[before-1].Ended {
+		if before > 0 && s.Invoked < k.H.Spans[before-1].Ended {
 			k.overlappingOps[before-1], k.overlappingOps[i] = true, true
 			last[s.Owner] = -1
 			continue
@@ -111,15 +117,15 @@ func (k *retention) findOverlapping() {
 
 // link finds the chains. Holds are in the order of their grants.
 func (k *retention) link() {
-	k.of = make([]int32, len(k.holds))
-	for i, h := range refs(k.holds) {
-		at := ownerKey{h.owner, h.key}
+	k.of = make([]int32, len(k.Holds))
+	for i, h := range refs.All(k.Holds) {
+		at := ledger.OwnerKey{Owner: h.Owner, Key: h.Key}
 		list := k.chains[at]
 		end := int32(math.MaxInt32)
-		if h.until != never && h.endEvent >= 0 {
-			end = h.endEvent
+		if h.Until != segment.Never && h.EndEvent >= 0 {
+			end = h.EndEvent
 		}
-		if begin := k.h.Spans[h.span].Invoked; len(list) == 0 || begin > list[len(list)-1].to {
+		if begin := k.H.Spans[h.Span].Invoked; len(list) == 0 || begin > list[len(list)-1].to {
 			list = append(list, chain{from: begin, to: end})
 		} else {
 			list[len(list)-1].to = max(list[len(list)-1].to, end)
@@ -133,15 +139,15 @@ func (k *retention) link() {
 func (k *retention) mark() {
 	for at, list := range k.chains { // order does not matter
 		last := &list[len(list)-1]
-		last.kept = last.to == math.MaxInt32 || k.open[at] || k.ownerOrder[at.owner] != ordSequential
+		last.kept = last.to == math.MaxInt32 || k.open[at] || k.OwnerOrder[at.Owner] != ledger.OrdSequential
 	}
 }
 
 // recent keeps the holds that ended so recently that it is not certain yet which others overlapped with them, or for
 // how long: a hold that has not ended may end at this very instant.
 func (k *retention) recent() {
-	for i, h := range refs(k.holds) {
-		if max(h.from, h.until) >= k.sure[h.key] {
+	for i, h := range refs.All(k.Holds) {
+		if max(h.From, h.Until) >= k.sure[h.Key] {
 			k.keep(i)
 		}
 	}
@@ -149,20 +155,20 @@ func (k *retention) recent() {
 
 // tokens keeps the holds whose tokens may be compared.
 func (k *retention) tokens() {
-	for key, holds := range k.byKey {
-		best, ended := none, none // the greatest token, and the greatest of a hold that has ended
-		for i, h := range refsAt(k.holds, holds) {
+	for key, holds := range k.ByKey {
+		best, ended := refs.None, refs.None // the greatest token, and the greatest of a hold that has ended
+		for i, h := range refs.At(k.Holds, holds) {
 			switch {
-			case !k.hasToken(i):
+			case !fencing.HasToken(k.View, i):
 				continue
-			case h.from >= k.since[key]:
+			case h.From >= k.since[key]:
 				k.keep(i)
 				continue
 			}
-			if best < 0 || h.token > k.holds[best].token {
+			if best < 0 || h.Token > k.Holds[best].Token {
 				best = i
 			}
-			if h.until != never && (ended < 0 || h.token > k.holds[ended].token) {
+			if h.Until != segment.Never && (ended < 0 || h.Token > k.Holds[ended].Token) {
 				ended = i
 			}
 		}
@@ -172,17 +178,17 @@ func (k *retention) tokens() {
 			}
 		}
 	}
-	k.touch = slices.Repeat([]int32{none}, len(k.h.Keys))
-	for i, t := range refs(k.h.Touches) {
-		if best := k.touch[t.Key]; best < 0 || t.Token > k.h.Touches[best].Token {
+	k.touch = slices.Repeat([]int32{refs.None}, len(k.H.Keys))
+	for i, t := range refs.All(k.H.Touches) {
+		if best := k.touch[t.Key]; best < 0 || t.Token > k.H.Touches[best].Token {
 			k.touch[t.Key] = i
 		}
 	}
 }
 
 func (k *retention) keep(i int32) {
-	h := &k.holds[i]
-	k.chains[ownerKey{h.owner, h.key}][k.of[i]].kept = true
+	h := &k.Holds[i]
+	k.chains[ledger.OwnerKey{Owner: h.Owner, Key: h.Key}][k.of[i]].kept = true
 }
 
 // compact drops the chains that are not kept.
@@ -205,19 +211,20 @@ func (k *retention) keepsSpan(i int32, s *history.Span) bool {
 	if first, open := k.first[s.Owner]; open && s.Invoked >= first {
 		return true
 	}
-	if setsSize(s) { // there are few of them
+	if bounds.SetsSize(s) { // there are few of them
 		return true
 	}
-	if s.Op == history.OpRelease && k.ownerOrder[s.Owner] != ordSequential && s.Return >= k.h.End {
+	if s.Op == history.OpRelease && k.OwnerOrder[s.Owner] != ledger.OrdSequential && s.Return >= k.H.End {
 		return true // it may have returned a permit that is requested at this very instant
 	}
 	if s.Op == history.OpForceRelease {
 		return s.Ended >= k.oldest
 	}
-	return s.Outcome == history.Info || k.overlappingOps[i] || k.within(ownerKey{s.Owner, s.Key}, s.Invoked)
+	return s.Outcome == history.Info || k.overlappingOps[i] || k.within(ledger.OwnerKey{Owner: s.Owner, Key: s.Key},
+		s.Invoked)
 }
 
-func (k *retention) within(at ownerKey, event int32) bool {
+func (k *retention) within(at ledger.OwnerKey, event int32) bool {
 	for _, c := range k.chains[at] {
 		if c.from <= event && event <= c.to {
 			return true
@@ -230,7 +237,7 @@ func (k *retention) keepsNotice(n *history.Notice) bool {
 	if n.F == history.Crash {
 		return n.Index >= k.oldest
 	}
-	return k.within(ownerKey{n.Owner, n.Key}, n.Index)
+	return k.within(ledger.OwnerKey{Owner: n.Owner, Key: n.Key}, n.Index)
 }
 
 func (k *retention) keepsTouch(i int32, t *history.Touched) bool { return k.touch[t.Key] == i }

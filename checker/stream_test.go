@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker/internal/segment"
+	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/history/foreign"
 	"github.com/lockchaos/lockchaos/internal/search"
@@ -16,7 +18,7 @@ import (
 
 // streamed judges events as a stream that trims after every so many, and says why the verdict may not be the whole
 // history's.
-func streamed(t *testing.T, events []history.Event, o Options, every int) (j Judgement, unsure string) {
+func streamed(t *testing.T, events []history.Event, o property.Options, every int) (j Judgement, unsure string) {
 	t.Helper()
 	s := NewStream(o, 0)
 	for i := range events {
@@ -36,12 +38,12 @@ func streamed(t *testing.T, events []history.Event, o Options, every int) (j Jud
 // undecided that the other decides.
 func differs(whole, stream Judgement) (diff string, vague bool) {
 	for _, r := range stream.Results {
-		if r.Property == Exercised {
+		if r.Property == property.Exercised {
 			continue
 		}
 		switch w := whole.Result(r.Property); {
-		case w.Outcome == r.Outcome && (r.Property != Exclusion || w.Total == r.Total):
-		case r.Outcome == Undecided && (w.Outcome != Violated || r.Property == Permits):
+		case w.Outcome == r.Outcome && (r.Property != property.Exclusion || w.Total == r.Total):
+		case r.Outcome == property.Undecided && (w.Outcome != property.Violated || r.Property == property.Permits):
 			vague = true
 		default:
 			return fmt.Sprintf("%s is %s (%d: %s), and of the whole %s (%d: %s)", r.Property, r.Outcome, r.Total, r.Summary,
@@ -54,7 +56,7 @@ func differs(whole, stream Judgement) (diff string, vague bool) {
 // TestStreamOfTestdata compares every history of testdata, trimming after each event.
 func TestStreamOfTestdata(t *testing.T) {
 	EachOfTestdata(t, func(file, text string) {
-		var o Options
+		var o property.Options
 		if _, options, is := strings.Cut("\n"+text, "\n#! "); is {
 			options, _, _ = strings.Cut(options, "\n")
 			delay, known := strings.CutPrefix(options, "report-delay=")
@@ -82,7 +84,7 @@ type compared struct {
 	sure  bool // the stream has the verdict of the whole
 }
 
-func compareStream(t *testing.T, name string, events []history.Event, o Options, every int) (c compared) {
+func compareStream(t *testing.T, name string, events []history.Event, o property.Options, every int) (c compared) {
 	t.Helper()
 	o.Search, o.Only = -1, Streamed()
 	h, err := history.Build(events)
@@ -97,7 +99,7 @@ func compareStream(t *testing.T, name string, events []history.Event, o Options,
 		diff = fmt.Sprintf("it is sure of %s: %s, and the whole is %s: %s", j.Verdict, j.Sentence, c.whole.Verdict,
 			c.whole.Sentence)
 	}
-	contended := func(j Judgement) int64 { return j.Result(Exercised).Counts["contended_grants"] }
+	contended := func(j Judgement) int64 { return j.Result(property.Exercised).Counts["contended_grants"] }
 	if c.sure && j.Verdict == Safe && contended(j) > contended(c.whole) {
 		diff = fmt.Sprintf("it counts %d contended grants, the whole %d", contended(j), contended(c.whole))
 	}
@@ -123,7 +125,7 @@ func TestStreamOfRandom(t *testing.T) {
 	if race.Short() {
 		seeds = 600
 	}
-	convicted, acquitted, vague := make(map[Property]int), make(map[Property]int), 0
+	convicted, acquitted, vague := make(map[property.Name]int), make(map[property.Name]int), 0
 	sure := make(map[Verdict]int)
 	for kind := search.PlainMutex; kind < search.Unmodelled; kind++ {
 		d := newSketcher(kind)
@@ -134,7 +136,7 @@ func TestStreamOfRandom(t *testing.T) {
 			}
 			events := eventsOf(h)
 			c := compareStream(t, fmt.Sprintf("%s, seed %d", kind, seed), events,
-				Options{ClockError: time.Duration(seed / 4 % 3)}, 1+int(seed%4))
+				property.Options{ClockError: time.Duration(seed / 4 % 3)}, 1+int(seed%4))
 			if t.Failed() {
 				return
 			}
@@ -146,9 +148,9 @@ func TestStreamOfRandom(t *testing.T) {
 			}
 			for _, r := range c.whole.Results {
 				switch r.Outcome {
-				case Violated:
+				case property.Violated:
 					convicted[r.Property]++
-				case Holds:
+				case property.Holds:
 					acquitted[r.Property]++
 				}
 			}
@@ -160,7 +162,7 @@ func TestStreamOfRandom(t *testing.T) {
 		t.Errorf("the stream was sure of only %v", sure)
 	}
 	for _, p := range Streamed() {
-		if p != Exercised && (convicted[p] < 100 || acquitted[p] < 100) {
+		if p != property.Exercised && (convicted[p] < 100 || acquitted[p] < 100) {
 			t.Errorf("%s: %d histories convicted and %d acquitted: the test shows too little", p, convicted[p], acquitted[p])
 		}
 	}
@@ -198,7 +200,7 @@ func eventsOf(h *history.History) []history.Event {
 			e.Time = max(s.Call, times[int32(i)])
 		}
 		answer := history.Value{Owner: owner, Token: s.Token, Count: int(s.Count)}
-		if s.Valid != 0 && s.Valid != never {
+		if s.Valid != 0 && s.Valid != segment.Never {
 			answer.Valid = s.Valid - s.Return
 		}
 		if e.Value = &answer; s.Outcome == history.Fail && !s.Busy {
@@ -227,7 +229,7 @@ func TestStreamReportsBeforeTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewStream(Options{Only: []Property{Exclusion}}, 0)
+	s := NewStream(property.Options{Only: []property.Name{property.Exclusion}}, 0)
 	found := 0
 	for i := range events {
 		if err := s.Add(&events[i], 0); err != nil {
@@ -240,7 +242,7 @@ func TestStreamReportsBeforeTheEnd(t *testing.T) {
 		}
 	}
 	j := s.Judgement()
-	r := j.Result(Exclusion)
+	r := j.Result(property.Exclusion)
 	if found != 1 || j.Verdict != Unsafe || r.Total != 1 || !strings.Contains(r.Summary, "1.70 s") {
 		t.Errorf("times %d times; %s: %s", found, j.Verdict, r.Summary)
 	}
@@ -250,7 +252,7 @@ func TestStreamReportsBeforeTheEnd(t *testing.T) {
 func TestStreamMemoryIsBounded(t *testing.T) {
 	race.Skip(t)
 	events := longHistory(200_000, 10, 3, 3)
-	s := NewStream(Options{}, 0)
+	s := NewStream(property.Options{}, 0)
 	most := 0
 	for i := range events {
 		if err := s.Add(&events[i], 0); err != nil {
@@ -278,7 +280,7 @@ func BenchmarkStream(b *testing.B) {
 				runtime.GC()
 				runtime.ReadMemStats(&before)
 				b.StartTimer()
-				s := NewStream(Options{}, 0)
+				s := NewStream(property.Options{}, 0)
 				for i := range events {
 					if err := s.Add(&events[i], 0); err != nil {
 						b.Fatal(err)
@@ -304,13 +306,13 @@ func BenchmarkStream(b *testing.B) {
 func TestStreamOfLapsedLease(t *testing.T) {
 	text := "client 0 acquire k 1-2 ok owner=a\nclient 1 acquire k 3-4 ok owner=b\nclient 0 renew k 5-6 fail owner=a " +
 		"code=not-held%s\nclient 1 release k 7-8 ok owner=b\n"
-	for lapsed, want := range map[string]Outcome{"": Violated, " lapsed": Undecided} {
+	for lapsed, want := range map[string]property.Outcome{"": property.Violated, " lapsed": property.Undecided} {
 		events, _, err := foreign.ReadTextEvents(strings.NewReader(fmt.Sprintf(text, lapsed)), "x")
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, _ := streamed(t, events, Options{}, 1)
-		for _, p := range []Property{Exclusion, LeaseExclusion} {
+		j, _ := streamed(t, events, property.Options{}, 1)
+		for _, p := range []property.Name{property.Exclusion, property.LeaseExclusion} {
 			if r := j.Result(p); r.Outcome != want {
 				t.Errorf("%q: %s is %s: %s", lapsed, p, r.Outcome, r.Summary)
 			}
@@ -324,14 +326,14 @@ func TestStreamOfLateReport(t *testing.T) {
 	text := "client 0 acquire k 1.0-1.1 ok owner=a lease=1s valid=900ms\nclient 1 acquire k 1.2-2.01 ok owner=b\n" +
 		"client 2 acquire k 2.015-2.02 fail owner=c code=held\nclient 0 lost k %s owner=a\n" +
 		"client 1 release k 3-4 ok owner=b\n"
-	for lost, want := range map[string]Outcome{"2.03": Undecided, "2.08": Violated} {
+	for lost, want := range map[string]property.Outcome{"2.03": property.Undecided, "2.08": property.Violated} {
 		events, _, err := foreign.ReadTextEvents(strings.NewReader(fmt.Sprintf(text, lost)), "x")
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := compareStream(t, lost, events, Options{ReportDelay: 50 * time.Millisecond}, 1)
-		j, _ := streamed(t, events, Options{ReportDelay: 50 * time.Millisecond}, 1)
-		if r := j.Result(Exclusion); r.Outcome != want || c.sure != (want == Violated) {
+		c := compareStream(t, lost, events, property.Options{ReportDelay: 50 * time.Millisecond}, 1)
+		j, _ := streamed(t, events, property.Options{ReportDelay: 50 * time.Millisecond}, 1)
+		if r := j.Result(property.Exclusion); r.Outcome != want || c.sure != (want == property.Violated) {
 			t.Errorf("%s: %s, sure %v: %s", lost, r.Outcome, c.sure, r.Summary)
 		}
 	}

@@ -54,7 +54,8 @@ func TestHistoriesOfTestdata(t *testing.T) {
 // violation, and one in which it is right. Exercised applies to every history, so that its only pair has no reason.
 func notApplicable() map[checker.Property][][2]string {
 	return map[checker.Property][][2]string{
-		checker.Exclusion: {{"na-exclusion", "na-exclusion-clean"}, {"na-exclusion-semaphore", "na-exclusion-semaphore-clean"}},
+		checker.Exclusion: {{"na-exclusion", "na-exclusion-clean"},
+			{"na-exclusion-semaphore", "na-exclusion-semaphore-clean"}},
 		checker.LeaseExclusion: {{"na-exclusion", "na-exclusion-clean"},
 			{"na-exclusion-semaphore", "na-exclusion-semaphore-clean"}, {"na-lease-exclusion", "na-lease-exclusion-clean"}},
 		checker.Permits: {{"na-permits", "na-permits-clean"}},

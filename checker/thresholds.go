@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/lockchaos/lockchaos/checker/internal/given"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/stats"
 )
@@ -23,12 +24,12 @@ func (j Judgement) ThresholdsMet() bool {
 }
 
 // testThresholds compares a history with the thresholds of o.
-func testThresholds(h *history.History, o Options) []Comparison {
+func testThresholds(h *history.History, o given.Options) []Comparison {
 	if len(o.Thresholds) == 0 {
 		return nil
 	}
 	var held []stats.Held
-	for _, x := range FindHolds(h, o) {
+	for _, x := range findHolds(h, o) {
 		until := max(x.From, min(x.Until, h.End))
 		held = append(held, stats.Held{Key: x.Key, Interval: stats.Interval{From: x.From, Until: until}})
 	}

@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/given"
+	"github.com/lockchaos/lockchaos/checker/property"
 )
 
 // BenchmarkTraffic judges each shape of traffic: without promises, and by every rule. It prints the processor time of
@@ -14,7 +18,7 @@ import (
 func BenchmarkTraffic(b *testing.B) {
 	for _, shape := range shapesOfTraffic() {
 		for _, every := range []bool{false, true} {
-			name, o := shape.name+"/plain", Options{Search: -1}
+			name, o := shape.name+"/plain", property.Options{Search: -1}
 			if every {
 				name, o.Promises = shape.name+"/promises", everyPromise()
 			}
@@ -33,7 +37,7 @@ func BenchmarkTraffic(b *testing.B) {
 }
 
 // benchmark judges a history of that many events, and returns the processor time of one judgement.
-func (t traffic) benchmark(b *testing.B, events int, o Options) time.Duration {
+func (t traffic) benchmark(b *testing.B, events int, o property.Options) time.Duration {
 	h := t.history(events)
 	begin := cpuTime(b)
 	for b.Loop() {
@@ -43,13 +47,13 @@ func (t traffic) benchmark(b *testing.B, events int, o Options) time.Duration {
 	}
 	took := (cpuTime(b) - begin) / time.Duration(b.N)
 	b.ReportMetric(took.Seconds(), "cpu-s/judgement")
-	o.values = h.Samples
-	var slowest Property
+	with := given.Options{Options: o, Values: h.Samples}
+	var slowest property.Name
 	longest := time.Duration(0)
 	for _, s := range Catalog() {
-		v := newView(h, o)
+		v := bounds.New(h, with)
 		begin := cpuTime(b)
-		s.safely(v, o.forProperty(s.Name))
+		s.safely(v, with.ForProperty(s.Name))
 		if alone := cpuTime(b) - begin; alone > longest {
 			slowest, longest = s.Name, alone
 		}
@@ -67,7 +71,7 @@ func TestTraffic(t *testing.T) {
 		if h.Events < 4000 || len(h.Problems) > 0 {
 			t.Errorf("%s: %d events, problems %v", shape.name, h.Events, h.Problems)
 		}
-		for _, o := range []Options{{Search: -1}, {Search: -1, Promises: everyPromise()}} {
+		for _, o := range []property.Options{{Search: -1}, {Search: -1, Promises: everyPromise()}} {
 			for _, r := range Judge(h, o).Results {
 				if strings.Contains(r.Summary, "defect of the checker") {
 					t.Errorf("%s: %s: %s", shape.name, r.Property, r.Summary)

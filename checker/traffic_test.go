@@ -217,30 +217,35 @@ func (m *trafficMaker) takeTurn(k int) {
 		}
 	}
 	if m.once(m.unrenewed) {
-		m.add(trafficOp{history.Renew, c, k, t, t + trafficStep/10, history.Fail, history.Value{Lease: trafficLease}, history.Value{},
+		m.add(trafficOp{history.Renew, c, k, t, t + trafficStep/10, history.Fail, history.Value{Lease: trafficLease},
+			history.Value{},
 			"error"})
 		t += trafficStep / 5
 	}
 	m.leave(c, k, t+trafficStep/5, granted, asked)
 }
 
-// others are the clients that meet a hold of client c.
+// Others are the clients that meet a hold of client c.
 func (m *trafficMaker) others(c, k int, t time.Duration) {
 	if m.once(m.refused) {
-		m.add(trafficOp{history.Acquire, m.idle(k, t, c), k, t, t + trafficStep/10, history.Fail, m.requested(), history.Value{}, "held"})
+		m.add(trafficOp{history.Acquire, m.idle(k, t, c), k, t, t + trafficStep/10, history.Fail, m.requested(),
+			history.Value{}, "held"})
 	}
 	if m.once(m.timedOut) {
 		asked := m.requested()
 		asked.Wait = 3 * time.Second
-		m.add(trafficOp{history.Acquire, m.idle(k, t, c), k, t, t + 3*time.Second, history.Fail, asked, history.Value{}, "timeout"})
+		m.add(trafficOp{history.Acquire, m.idle(k, t, c), k, t, t + 3*time.Second, history.Fail, asked, history.Value{},
+			"timeout"})
 	}
 	if m.once(m.gaveUp) {
 		asked := m.requested()
 		asked.Wait = 3 * time.Second
-		m.add(trafficOp{history.Acquire, m.idle(k, t, c), k, t, t + 3*time.Second, history.Fail, asked, history.Value{}, "error"})
+		m.add(trafficOp{history.Acquire, m.idle(k, t, c), k, t, t + 3*time.Second, history.Fail, asked, history.Value{},
+			"error"})
 	}
 	if m.once(m.tries) {
-		m.add(trafficOp{history.Try, m.idle(k, t, c), k, t, t + trafficStep/10, history.Fail, m.requested(), history.Value{}, "held"})
+		m.add(trafficOp{history.Try, m.idle(k, t, c), k, t, t + trafficStep/10, history.Fail, m.requested(), history.Value{},
+			"held"})
 	}
 	if m.once(m.inspects) {
 		m.add(trafficOp{history.Inspect, m.idle(k, t, c), k, t, t + trafficStep/10, history.OK, history.Value{},
@@ -256,7 +261,8 @@ func (m *trafficMaker) leave(c, k int, t, granted time.Duration, asked history.V
 	case m.once(m.kept):
 	case m.once(m.denied):
 		t = m.now[k]
-		m.add(trafficOp{history.Renew, c, k, t, t + trafficStep/10, history.Fail, history.Value{}, history.Value{}, "not-held"})
+		m.add(trafficOp{history.Renew, c, k, t, t + trafficStep/10, history.Fail, history.Value{}, history.Value{},
+			"not-held"})
 	case m.once(m.lost):
 		m.notice(history.Lost, c, k, granted+trafficLease)
 	case m.once(m.crashed):
@@ -264,7 +270,8 @@ func (m *trafficMaker) leave(c, k int, t, granted time.Duration, asked history.V
 		m.process[c] += history.Process(len(m.process))
 	case m.once(m.forced):
 		other := m.idle(k, t, c)
-		m.add(trafficOp{history.ForceRelease, other, k, t, t + trafficStep/10, history.OK, history.Value{}, history.Value{}, ""})
+		m.add(trafficOp{history.ForceRelease, other, k, t, t + trafficStep/10, history.OK, history.Value{}, history.Value{},
+			""})
 		m.now[k] = t + trafficStep/5
 	case m.once(m.unforced):
 		other := m.idle(k, t, c)

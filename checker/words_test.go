@@ -4,6 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/claims"
+	"github.com/lockchaos/lockchaos/checker/internal/fencing"
+	"github.com/lockchaos/lockchaos/checker/internal/finding"
+	"github.com/lockchaos/lockchaos/checker/internal/given"
+	"github.com/lockchaos/lockchaos/checker/internal/holdcount"
+	"github.com/lockchaos/lockchaos/checker/internal/latch"
+	"github.com/lockchaos/lockchaos/checker/internal/wakeup"
 	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
@@ -13,10 +21,11 @@ func TestWordsAreKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := newView(h, Options{})
-	for _, words := range []map[int]wording{honestyWords(), wakeUpWords(), latchWords(), holdCountWords(), fencingWords()} {
+	v := bounds.New(h, given.Options{})
+	for _, words := range []map[int]finding.Wording{claims.Words(), wakeup.Words(), latch.Words(), holdcount.Words(),
+		fencing.Words()} {
 		for rule, w := range words {
-			got := v.word(finding{note: "a note"}, w)
+			got := finding.Word(v, finding.Finding{Note: "a note"}, w)
 			if got.Rule == "" || got.Text == "" || strings.ContainsAny(got.Rule+got.Text, "${}") {
 				t.Errorf("rule %d: %q, %q", rule, got.Rule, got.Text)
 			}

@@ -20,7 +20,6 @@ const (
 // than one job becomes several, each named after its own.
 func largePackages() map[string]int {
 	return map[string]int{
-		"checker":                     17282,
 		"cmd/chaos":                   5400,
 		"faults":                      3950,
 		"internal/cluster/process":    3410,
