@@ -60,7 +60,7 @@ func TestServerOfYourOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	j, page := runOn(t, s, "python3", "redis-server", "redis-cli")
-	if j.Verdict != checker.Unsafe || !strings.Contains(page, "No rows KEY AT: the topology has no program") {
+	if j.Verdict != checker.Unsafe || !strings.Contains(page, "No rows LOCK AT: the topology has no program") {
 		t.Errorf("%s: %s", j.Verdict, j.Sentence)
 	}
 	if strings.Contains(page, "no server of the run recorded it") {

@@ -27,6 +27,8 @@ func TestDiagramKnowsRequestsAndModes(t *testing.T) {
 	late.number()
 	ensemble := failoverRun("orders")
 	ensemble.m.Topology = cluster.Topology{Kind: cluster.ZooKeeper, Members: 3}
+	advisory := failoverRun("orders")
+	advisory.m.Topology = cluster.Topology{Kind: cluster.Postgres, Replicas: 2}
 	shared := func(values ...history.Value) *synth {
 		s := newSynth("shared", "orders", 9, cluster.Topology{Kind: cluster.Quorum, Masters: 11}, 11)
 		for i, v := range values {
@@ -52,6 +54,7 @@ func TestDiagramKnowsRequestsAndModes(t *testing.T) {
 		{"up again", late, 3390, "n1 down · n2 master, key: client 1 · n3 replica, key: absent → client 1 (restart) · "},
 		{"an ensemble", ensemble, 200, "n1 leader, lock: client 0 · n2 and n3 follower, lock: client 0 · " +
 			"client 3 and client 2 wait · client 0 believes it holds"},
+		{"a database", advisory, 200, "n1 master, lock: client 0 · n2 and n3 replica, lock: client 0 · "},
 		{"modes", shared(history.Value{Mode: "read"}, history.Value{Mode: "read"}, history.Value{Mode: "write"}), 40,
 			unsampled + "client 0 and client 1 believe they hold, reading · client 2 believes it holds, writing · " +
 				"2 more nodes and 3 more clients not drawn"},
@@ -114,8 +117,19 @@ func TestDiagramOfOtherClients(t *testing.T) {
 // TestUnknownOutcomeHasItsTime: an outcome is unknown from when the client learned it, not from its request on.
 func TestUnknownOutcomeHasItsTime(t *testing.T) {
 	s := failoverRun("orders")
-	at, text, ok := s.load(t).Describe(s.find(history.Info, 4, history.Acquire, ""))
+	r := s.load(t)
+	at, text, ok := r.Describe(s.find(history.Info, 4, history.Acquire, ""))
 	if at != ms(1900) || !strings.Contains(text, "unknown outcome") || !ok {
 		t.Errorf("%v: %q", at, text)
+	}
+	d := browser.Start(t)
+	d.Open(t, render(t, r, "html"), browser.Options{})
+	var row string
+	d.Run(t, `$('#by-client').value = '4';
+		$('#by-client').dispatchEvent(new Event('change'));
+		await frame();
+		return [...$('#ops .rows [role=row]').children].map((c) => c.textContent).join('|')`, &row)
+	if want := "0.950 s|client 4|acquire|orders|info|950 ms|"; !strings.HasPrefix(row, want) {
+		t.Errorf("the row of the request is %q, want %q", row, want)
 	}
 }

@@ -311,16 +311,16 @@ func (s *Scene) role(x *history.Sample) string {
 // another one, the change may have been before or after t.
 func (s *Scene) record(c *Card, last *history.Sample, t time.Duration) {
 	text, owner := s.holder(last)
-	c.Owner, c.Record = owner, s.Word()+": "+text
+	c.Owner, c.Record = owner, s.r.Word()+": "+text
 	if text == absent {
-		c.Record = s.Word() + " " + absent
+		c.Record = s.r.Word() + " " + absent
 	}
 	next := s.r.Witness.During(c.Name, t+1, last.Time+s.r.Witness.Gap)
 	if len(next) == 0 || !next[0].Up {
 		return
 	}
 	if later, its := s.holder(&next[0]); later != text {
-		c.Record, c.Owner, c.Change = s.Word()+": "+text+" → "+later, its, true
+		c.Record, c.Owner, c.Change = s.r.Word()+": "+text+" → "+later, its, true
 	}
 }
 
@@ -330,14 +330,6 @@ func (s *Scene) holder(x *history.Sample) (text string, client int) {
 	}
 	who := s.r.HeldBy(s.key, x)
 	return who.Label, who.Client
-}
-
-// Word is the word for the record of a lock at a node.
-func (s *Scene) Word() string {
-	if s.r.Ensemble() {
-		return "lock"
-	}
-	return "key"
 }
 
 // client is a client without its belief.

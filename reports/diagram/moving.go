@@ -71,7 +71,7 @@ type stretch struct {
 // Data is the scene at every instant, as JSON without markup. Records and beliefs are not in it, but in the data of the
 // timeline.
 func (s *Scene) Data() (string, error) {
-	m := moving{Word: s.Word(), Why: s.r.Unsampled(), Rest: s.rest, Clients: map[string][]since{}}
+	m := moving{Word: s.r.Word(), Why: s.r.Unsampled(), Rest: s.rest, Clients: map[string][]since{}}
 	for _, node := range s.nodes {
 		at := append(s.faultTimes(node), s.sampleTimes(node)...)
 		m.Nodes = append(m.Nodes, track{node, states(at, func(t time.Duration) Card { return s.node(node, t, false) })})

@@ -47,9 +47,9 @@ func (s *Scene) SVG(f *Frame) template.HTML {
 	case len(f.Nodes) == 0:
 		d.text(nodeX, top+18, "none is known", "sub")
 	case f.why == "":
-		d.text(nodeX+nodeW, 12, s.Word()+" as sampled", "sub end")
+		d.text(nodeX+nodeW, 12, s.r.Word()+" as sampled", "sub end")
 	default:
-		d.text(nodeX+nodeW, 12, s.Word()+" not sampled", "sub end")
+		d.text(nodeX+nodeW, 12, s.r.Word()+" not sampled", "sub end")
 	}
 	if len(f.Sentinels) > 0 {
 		d.text(nodeX, d.at[f.Sentinels[0].Name].y-6, "SENTINELS", "group")

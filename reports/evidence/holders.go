@@ -215,12 +215,12 @@ func (r *Run) ClientOf(owner string) (int, bool) {
 	return c, ok
 }
 
-// KeyAt is the name of the rows of nodes: the lock is a key or, in an ensemble, a node of its tree.
-func (r *Run) KeyAt() string {
-	if r.Ensemble() {
-		return "LOCK AT"
+// Word is the word for a lock at the servers: a key of Redis or etcd, else a lock.
+func (r *Run) Word() string {
+	if t := r.Manifest.Topology; r.Ensemble() || t.Database() || t.Kind == cluster.Command {
+		return "lock"
 	}
-	return "KEY AT"
+	return "key"
 }
 
 // Ends is how a key without an expiry ends, as a predicate of "and it".

@@ -192,7 +192,7 @@ func Browse(r *evidence.Run, shown evidence.Interval, key string, room int) (str
 func NewColumns(r *evidence.Run, part, shown evidence.Interval, key string) *Columns {
 	d := &Columns{From: micros(part.From), Until: micros(part.Until), End: micros(r.History.End),
 		Shown: [2]int64{micros(shown.From), micros(shown.Until)}, Judged: r.Judged, Quorum: r.Quorum(),
-		Leader: r.MasterWord(), Endless: [2]string{r.Endless(false), r.Endless(true)}, KeyAt: r.KeyAt(),
+		Leader: r.MasterWord(), Endless: [2]string{r.Endless(false), r.Endless(true)}, KeyAt: keyAt(r),
 		Keys: format.Texts(r.History.Keys, format.Line), Colors: map[int]int{}, Names: map[int]string{}}
 	for c := range r.Color {
 		if number := evidence.ClientName(c); r.History.NameProcesses(number) != number {

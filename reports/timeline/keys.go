@@ -3,17 +3,21 @@ package timeline
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/reports/evidence"
 )
 
+// keyAt is the name of the rows of nodes.
+func keyAt(r *evidence.Run) string { return strings.ToUpper(r.Word()) + " AT" }
+
 func (t *Timeline) keys() {
 	if why := t.r.Unsampled(); why != "" {
-		t.notes = append(t.notes, "No rows "+t.r.KeyAt()+": "+why)
+		t.notes = append(t.notes, "No rows "+keyAt(t.r)+": "+why)
 		return
 	}
-	t.group(t.r.KeyAt())
+	t.group(keyAt(t.r))
 	for i, node := range t.r.Witness.Nodes {
 		if i == maxNodes {
 			t.notDrawn(len(t.r.Witness.Nodes)-i, "node", "")

@@ -912,7 +912,8 @@
     }
     function cells(r) {
       var took = '', token = '', text = r.type;
-      if (r.kind === 'op') { took = O.took[r.i] < 0 ? 'no end' : duration(O.took[r.i]); token = +O.token[r.i] ? O.token[r.i] : ''; }
+      var spent = O.took[r.i] < 0 ? O.learned[r.i] : O.took[r.i];
+      if (r.kind === 'op') { took = spent === undefined ? 'no end' : duration(spent); token = +O.token[r.i] ? O.token[r.i] : ''; }
       if (r.kind === 'write') { token = +T.token[r.i] ? T.token[r.i] : ''; if (T.read[r.i] !== T.found[r.i]) text = 'write (lost update)'; }
       if (r.kind === 'notice') text = N.names[N.name[r.i]];
       if (r.kind === 'fault') text = D.faults[r.i].name + ' ' + D.faults[r.i].target;
