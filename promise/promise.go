@@ -1,6 +1,6 @@
-// Package promise is the list of the promises that a lock can state: operations that it has, and guarantees that it
-// gives. A client states its promises in the reply to init (docs/reference/protocol.md); the harness neither
-// requests operations nor judges guarantees that a lock does not state.
+// Package promise is promised API: the list of the promises that a lock can state, which are operations that it has,
+// and guarantees that it gives. A client states its promises in the reply to init (docs/reference/protocol.md); the
+// harness neither requests operations nor judges guarantees that a lock does not state.
 //
 // Read [Catalog] first: it has one row for each promise. A [Set] is a value; all functions may be called concurrently.
 package promise

@@ -74,6 +74,6 @@ func listScenarios(s streams, o listing.Choice, asJSON bool) error {
 	}
 	o.All = true
 	all, err := o.Items()
-	s.note("%s, which exist to find bugs of locks, are listed with --all", format.Count(len(all)-len(items), "probe"))
+	s.note("--all also lists %s, to find bugs of locks", format.Count(len(all)-len(items), "probe"))
 	return err
 }

@@ -34,7 +34,7 @@ func TestListScenarios(t *testing.T) {
 	} {
 		args := append([]string{"list", "scenarios"}, strings.Fields(tt.flags)...)
 		code, stdout, stderr := chaos(args...)
-		if code != exitSafe || strings.Contains(stderr, "are listed with --all") == strings.Contains(tt.flags, "--all") {
+		if code != exitSafe || strings.Contains(stderr, "--all also lists") == strings.Contains(tt.flags, "--all") {
 			t.Errorf("%s: exit code %d, %s", tt.flags, code, stderr)
 		}
 		var items []listing.Item

@@ -82,7 +82,7 @@ func TestPropertiesAreComplete(t *testing.T) {
 // section 4 of the design lists it.
 func TestPackagesSayWhatIsPromised(t *testing.T) {
 	first := regexp.MustCompile(`(?m)^// Package \w+ (?:.*\n)(?:// \S.*\n)*`)
-	promised := []string{"lock", "history", "checker", "client", "topology", "simtest"}
+	promised := []string{"lock", "history", "checker", "client", "promise", "topology", "simtest"}
 	for _, folder := range append(promised, "adapters", "faults", "workloads", "reports", "scenarios") {
 		paths, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
 		if err != nil {
