@@ -1,4 +1,4 @@
-// Command golock is a client of the protocol (docs/reference/protocol.md) for a lock in Go: that of the Redis
+// Command golock is a client of the protocol (docs/reference/protocol.md) for a lock in Go: the lock of the Redis
 // documentation for one master, SET key owner NX PX lease, released by compare-and-delete. Package client reads the
 // requests and writes the replies.
 //

@@ -170,15 +170,15 @@ func (t Topology) Redis() bool {
 	return !t.Ensemble() && t.Kind != Command && !t.Database() && t.Kind != None
 }
 
-// Database reports whether the servers are those of a SQL database.
+// Database reports whether the servers are servers of a SQL database.
 func (t Topology) Database() bool { return t.Kind == Postgres || t.Kind == MySQL }
 
 // Given reports whether nothing is known of the servers but their addresses: they run already, or there are none. Only
 // clients and their connections can have faults.
 func (t Topology) Given() bool { return len(t.Addrs) > 0 || t.Kind == None }
 
-// StandsFor reports whether the user's servers can take the place of those that a scenario is for: the only one, or
-// the members of an ensemble.
+// StandsFor reports whether the user's servers can take the place of the servers of a scenario: of its only server, or
+// of the members of an ensemble.
 func (t Topology) StandsFor(kind string) bool {
 	return kind == Single || kind == ZooKeeper && t.Size() > 1 || kind == t.Kind
 }

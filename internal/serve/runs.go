@@ -206,7 +206,7 @@ func (p *runs) find(ctx context.Context, files fs.FS, dir string) (found []run) 
 	return found
 }
 
-// linkTo links to a directory below that of the page.
+// linkTo links to a directory below the page's own.
 func linkTo(below string) string { return (&url.URL{Path: "./" + below + "/"}).String() }
 
 // readRun reads the row of the run in dir, which is called below on the page.

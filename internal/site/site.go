@@ -52,7 +52,7 @@ func write(file, text string) error {
 	return os.WriteFile(file, []byte(strings.TrimRight(text, "\n")+"\n"), 0o644)
 }
 
-// output is what the program prints to standard output.
+// output is the text that the program prints to standard output.
 func (o Options) output(args ...string) ([]byte, error) {
 	text, err := exec.Command(o.Chaos, args...).Output()
 	if err != nil {

@@ -29,7 +29,7 @@ type Kind interface {
 	Prepare(s Server, run func(tool child.Spec) error) (args []string, err error)
 }
 
-// Server is one server: where it is, and what it is started with.
+// Server is one server: its paths, its address, and the options of its start.
 type Server struct {
 	Program  string         // path
 	Run, Dir string         // directories of the run and of the server, which only this program's user can list

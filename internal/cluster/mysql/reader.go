@@ -92,7 +92,7 @@ const NameAttribute = "program_name"
 // Name returns the name of a session as the attributes of its connection have it, which have no comma.
 func Name(owner string) string { return NameAttribute + ":" + url.PathEscape(owner) }
 
-// rows are the rows with an owner, whose lease has not ended: also those of transactions that have not ended.
+// rows are the rows with an owner whose lease has not ended, rows of open transactions included.
 const rows = `SELECT name, owner, token, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires) AS rest
   FROM locks WHERE owner IS NOT NULL AND (expires IS NULL OR expires > UTC_TIMESTAMP(6))`
 

@@ -20,7 +20,7 @@ type Kind struct {
 
 var _ database.Kind = Kind{}
 
-// Users are those that packages create, and one that every system has.
+// Users are the users that packages create, and a user of every system.
 func (Kind) Users() []string { return []string{"mysql", "nobody"} }
 
 // startFile has the statements that the server executes before it accepts connections. It has the password.
@@ -47,7 +47,7 @@ func (Kind) Config(s database.Server) string {
 	return "[mysqld]\nskip_log_bin\n" + database.Lines(settings, "%s = %s\n")
 }
 
-// start are the statements by which a new database gets its only user, whose password is that of the run, and the
+// start are the statements by which a new database gets its only user, with the password of the run, and the
 // table of the locks that are rows; see docs/explanation/mysql.md. Each is a line.
 const start = `CREATE DATABASE IF NOT EXISTS %[1]s;
 CREATE TABLE IF NOT EXISTS %[1]s.locks (name VARBINARY(1024) PRIMARY KEY, owner VARBINARY(1024), ` +

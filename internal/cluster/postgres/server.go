@@ -21,7 +21,7 @@ type Kind struct{}
 
 var _ database.Kind = Kind{}
 
-// Users are those that packages create, and one that every system has.
+// Users are the users that packages create, and a user of every system.
 func (Kind) Users() []string { return []string{"postgres", "nobody"} }
 
 // Config sets shared memory in files, which needs no removal after a kill.

@@ -113,7 +113,7 @@ func (databaseSoftware) ping(ctx context.Context, s *server) error {
 	return s.reader.(databaseReader).Prepare(ctx)
 }
 
-// time is that of the server's clock.
+// time is the time of the server's clock.
 func (databaseSoftware) time(ctx context.Context, s *server) (time.Time, error) {
 	return s.reader.(databaseReader).Time(ctx)
 }

@@ -139,7 +139,7 @@ func (zookeeperSoftware) ping(ctx context.Context, s *server) error {
 	return err
 }
 
-// time is that of the leader; the time of others is not known.
+// time is the time of the leader's clock; other members do not show theirs.
 func (zookeeperSoftware) time(ctx context.Context, s *server) (time.Time, error) {
 	return s.reader.(*zookeeperreader.Reader).Time(ctx)
 }

@@ -114,7 +114,7 @@ func (m *Migration) Start(ctx context.Context) error {
 	return nil
 }
 
-// Nodes are those that take part, the target first.
+// Nodes are the nodes that take part, the target first.
 func (m *Migration) Nodes() []string {
 	nodes := []string{m.target}
 	for _, slot := range m.slots() {

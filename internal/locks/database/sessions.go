@@ -1,5 +1,5 @@
-// Package database has the common parts of the locks in SQL databases: those of sessions, each of which has one hold,
-// and those that are rows of a table. It knows no database. Read [Sessions] and [Table] first.
+// Package database has the common parts of the locks in SQL databases: locks of sessions, each of which has one hold,
+// and locks that are rows of a table. It knows no database. Read [Sessions] and [Table] first.
 package database
 
 import (

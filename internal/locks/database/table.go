@@ -14,7 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// Action is what a statement does to the row of a hold.
+// Action is the effect of a statement on the row of a hold.
 type Action string
 
 // The actions on a row.
