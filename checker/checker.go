@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker/internal/bounds"
+	"github.com/lockchaos/lockchaos/checker/internal/finding"
 	"github.com/lockchaos/lockchaos/checker/internal/given"
 	"github.com/lockchaos/lockchaos/checker/property"
 	"github.com/lockchaos/lockchaos/history"
@@ -36,12 +37,12 @@ type Spec struct {
 	Doc    string // one sentence: violated if …
 	Source string // where the rule comes from
 	check  func(v *bounds.View, o given.Options) property.Result
-	rules  []string // names of its rules, by the numbers in findings
+	rules  finding.Rules
 	absent []string // each is in the summary of a result that is not applicable; empty: it always applies
 }
 
 // Rules are the names of the rules of the property.
-func (s Spec) Rules() []string { return append([]string(nil), s.rules...) }
+func (s Spec) Rules() []string { return s.rules.Names() }
 
 // Judgement is the verdict with all results that led to it. It is written to verdict.json.
 type Judgement struct {

@@ -226,7 +226,7 @@ func (r *propertyDifferential) compareCounts(v *bounds.View) error {
 		return nil
 	}
 	want := miscounted(v.H, r.kind)
-	names := holdcount.Rules()
+	names := holdcount.Rules().Names()
 	for rule := range names {
 		if rule == holdcount.CountLapsed || rule == holdcount.CountUnproved {
 			continue

@@ -29,7 +29,7 @@ func EachOfTestdata(t *testing.T, do func(file, text string)) {
 // Rules are the names of a property's rules.
 func Rules(p property.Name) []string {
 	s, _ := Find(p)
-	return s.rules
+	return s.Rules()
 }
 
 // JudgeWithout judges a history by one property, with one of its rules switched off.

@@ -173,7 +173,7 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 	return true
 }
 
-// LeaseEnd ends the lease of an acquire of unknown outcome: at a semaphore the lease of its permits, else of the whole
+// leaseEnd ends the lease of an acquire of unknown outcome: at a semaphore the lease of its permits, else of the whole
 // hold, if no known acquire is part of it.
 func (j *justInTime) leaseEnd(c *jitCase, s *history.Span) bool {
 	n, vague := int8(s.Permits), &c.mayExpire[s.Owner]

@@ -55,7 +55,7 @@ func judge(h *history.History, o given.Options) Judgement {
 	return j
 }
 
-// Asked are the properties to judge. Exercised is always among them: that a property was not violated means nothing if
+// asked are the properties to judge. Exercised is always among them: that a property was not violated means nothing if
 // nothing tested it.
 func asked(o given.Options) (specs []Spec) {
 	for _, s := range Catalog() {

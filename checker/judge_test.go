@@ -27,7 +27,7 @@ func read(t *testing.T, text string) *history.History {
 	return h
 }
 
-// Paused is a run in which only exclusion is violated, by a client that outlived its lease.
+// paused is a run in which only exclusion is violated, by a client that outlived its lease.
 const paused = `
 	clients 2
 	client 0 acquire <b>orders 1.0-1.1 ok owner=a token=1 valid=1s

@@ -44,7 +44,7 @@ func eventLines(events []history.Event) string {
 	return b.String()
 }
 
-// LostLevels are the events of two clients that hold a reentrant lock by turns, and how many levels were lost before
+// lostLevels are the events of two clients that hold a reentrant lock by turns, and how many levels were lost before
 // the rest was released.
 func lostLevels(seed uint64) (events []history.Event, lost int) {
 	r := rand.New(rand.NewPCG(seed, 11))

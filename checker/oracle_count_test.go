@@ -93,7 +93,7 @@ func (c *counter) step(s *history.Span) {
 	}
 }
 
-// Count records whether the count in a reply can be right: the count of the mode of the operation, or of both.
+// count records whether the count in a reply can be right: the count of the mode of the operation, or of both.
 func (c *counter) count(s *history.Span, modes ...int) {
 	if s.Count == 0 {
 		return

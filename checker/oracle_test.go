@@ -41,7 +41,7 @@ func (s *naiveHold) keptUntil() time.Duration {
 	return last + (s.span.Valid-s.span.Call)/20
 }
 
-// PromisedAt reports whether a promise was in force at t.
+// promisedAt reports whether a promise was in force at t.
 func (s *naiveHold) promisedAt(t time.Duration) bool {
 	return slices.ContainsFunc(s.promises, func(p segment.Segment) bool { return p.From <= t && t < p.Until })
 }

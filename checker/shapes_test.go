@@ -48,7 +48,7 @@ func newStrip(keys, owners int) *sequence {
 	return s
 }
 
-// Add adds an operation of 10 µs.
+// add adds an operation of 10 µs.
 func (s *sequence) add(op history.Op, owner, key int, set func(*history.Span)) {
 	p := history.Span{Op: op, Outcome: history.OK, Owner: int32(owner), Process: history.Process(owner), Key: int32(key),
 		Permits: 1, Write: true, Call: s.now, Return: s.now + 10*time.Microsecond, Invoked: s.event, Ended: s.event + 1}

@@ -119,7 +119,7 @@ func (d *sketcher) setReply(s *history.Span, token uint64) uint64 {
 	return token
 }
 
-// Count is how often an owner holds the lock, by the history so far.
+// count is how often an owner holds the lock, by the history so far.
 func (d *sketcher) count(s *history.Span) {
 	var has [2]int32 // writing, reading
 	for i := range d.h.Spans {

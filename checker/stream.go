@@ -229,7 +229,7 @@ func (s *Stream) Judgement() Judgement {
 	return j
 }
 
-// Result summarizes the findings about a property.
+// result summarizes the findings about a property.
 func (s *Stream) result(p property.Name) property.Result {
 	i := slices.IndexFunc(s.last, func(r property.Result) bool { return r.Property == p })
 	r := s.last[i]
@@ -270,7 +270,7 @@ func (s *Stream) result(p property.Name) property.Result {
 	return r
 }
 
-// UnknownSize is a semaphore whose number of permits was never recorded; "" if there is none.
+// unknownSize is a semaphore whose number of permits was never recorded; "" if there is none.
 func (s *Stream) unknownSize() string {
 	h := s.o.WithLimits(s.b.History())
 	for key, name := range h.Keys {

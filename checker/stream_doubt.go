@@ -10,10 +10,6 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file is about the times in which a client or the harness itself did not run although no fault had stopped it:
-// another program did, or the machine slept or was overloaded. While the harness is stopped, the network carries
-// nothing and events are recorded late: for the checkers, the servers were unavailable, and so was every client.
-
 // doubtLate notes the outlived leases found so far that an event about an earlier time may excuse: a stall is noted at
 // its end, a loss may be reported long after it, and a busy machine delays that report.
 func (s *Stream) doubtLate(e *history.Event) {

@@ -33,7 +33,7 @@ func (s *Stream) trimGrants(k *retention) {
 	}
 }
 
-// Exercised is the result of [Exercised], of which a stream judges only the contention.
+// exercised is the result of [Exercised], of which a stream judges only the contention.
 func (s *Stream) exercised(spans int) property.Result {
 	r := exercised.Exercised(s.o.ForProperty(property.Exercised), s.b.History(), "grant",
 		map[string]int64{"operations": int64(spans),

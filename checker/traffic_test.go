@@ -225,7 +225,7 @@ func (m *trafficMaker) takeTurn(k int) {
 	m.leave(c, k, t+trafficStep/5, granted, asked)
 }
 
-// Others are the clients that meet a hold of client c.
+// others are the clients that meet a hold of client c.
 func (m *trafficMaker) others(c, k int, t time.Duration) {
 	if m.once(m.refused) {
 		m.add(trafficOp{history.Acquire, m.idle(k, t, c), k, t, t + trafficStep/10, history.Fail, m.requested(),

@@ -5,13 +5,8 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/checker/internal/bounds"
-	"github.com/lockchaos/lockchaos/checker/internal/claims"
-	"github.com/lockchaos/lockchaos/checker/internal/fencing"
 	"github.com/lockchaos/lockchaos/checker/internal/finding"
 	"github.com/lockchaos/lockchaos/checker/internal/given"
-	"github.com/lockchaos/lockchaos/checker/internal/holdcount"
-	"github.com/lockchaos/lockchaos/checker/internal/latch"
-	"github.com/lockchaos/lockchaos/checker/internal/wakeup"
 	"github.com/lockchaos/lockchaos/history/foreign"
 )
 
@@ -22,12 +17,14 @@ func TestWordsAreKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := bounds.New(h, given.Options{})
-	for _, words := range []map[int]finding.Wording{claims.Words(), wakeup.Words(), latch.Words(), holdcount.Words(),
-		fencing.Words()} {
-		for rule, w := range words {
-			got := finding.Word(v, finding.Finding{Note: "a note"}, w)
+	for _, s := range Catalog() {
+		for _, rule := range s.rules {
+			if rule.Text == "" {
+				continue
+			}
+			got := finding.Word(v, finding.Finding{Note: "a note"}, rule)
 			if got.Rule == "" || got.Text == "" || strings.ContainsAny(got.Rule+got.Text, "${}") {
-				t.Errorf("rule %d: %q, %q", rule, got.Rule, got.Text)
+				t.Errorf("rule %s of %s: %q, %q", rule.Name, s.Name, got.Rule, got.Text)
 			}
 		}
 	}

@@ -127,7 +127,7 @@ func (v *View) mayHold(s *history.Span) bool {
 		v.OwnerOrder[s.Owner] == ledger.OrdUnknown)
 }
 
-// Add adds a time in which a hold may exist.
+// add adds a time in which a hold may exist.
 func (e *Extents) add(key int32, s segment.Segment, last int32, why Cause) {
 	if s.From < s.Until {
 		e.Possible[key] = append(e.Possible[key], freeInterval{Segment: s, Key: key, Last: last, Cause: why})

@@ -120,10 +120,6 @@ func (v *View) KeptByMultiAcquires(o given.Options) func(i int32) []segment.Segm
 	}
 }
 
-// This file is about acquires of several keys, which take them one after the other: an acquire that has some of them
-// and waits for another keeps them from everyone else. A lock that states that it backs off
-// ([promise.MultiKeyBacksOff4s]) releases them and starts again.
-
 // EndsOf is, by part of an acquire of several keys, when the acquire returned. One that did not is left out: it counts
 // as a possible hold.
 func (v *View) EndsOf(several map[int32][]int32) map[int32]time.Duration {

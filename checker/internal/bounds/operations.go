@@ -64,10 +64,6 @@ func (v *View) Crashes() map[int]time.Duration {
 	return crashed
 }
 
-// This file compares the permits that a server keeps for a semaphore with its clients' permits. Samples do not show the
-// owners of permits: only sums are compared. A key that several masters have kept is not judged, because it is not
-// known whose state counts.
-
 // LastActivity is when the last operation of a client was invoked, or returned.
 func (v *View) LastActivity() (last time.Duration) {
 	for _, s := range refs.All(v.H.Spans) {

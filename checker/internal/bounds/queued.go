@@ -43,7 +43,7 @@ func (e *Extents) Dequeued(i int32) time.Duration {
 	return segment.Later(e.lastRequest(i), timeout)
 }
 
-// LastRequest is the time by which the last request of an acquire has arrived.
+// lastRequest is the time by which the last request of an acquire has arrived.
 func (e *Extents) lastRequest(i int32) time.Duration {
 	last, client := e.latestEffect(i), e.Client(i)
 	if at, ok := e.Crashed[client]; ok && at >= e.H.Spans[i].Call {

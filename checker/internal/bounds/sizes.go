@@ -95,9 +95,6 @@ func (v *View) SizesIn(key int32, s segment.Segment) (least, most int64) {
 	return least, most
 }
 
-// This file is about changes of the number of permits (ops add-permits and drop-permits): the reply has the number
-// after the change.
-
 // SetsSize reports whether s sets or changes the number of permits of a semaphore.
 func SetsSize(s *history.Span) bool {
 	return s.Op == history.OpResize || s.Op == history.OpAddPermits || s.Op == history.OpDropPermits

@@ -10,9 +10,6 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file is about replies to the holder: refusals although it holds the lock, and successes although it was refused
-// before.
-
 // AboutHold reports whether an operation is about the hold of its owner.
 func AboutHold(op history.Op) bool {
 	switch op {
@@ -116,7 +113,7 @@ func (a *actsSum) afterUnknown(s *history.Span) bool {
 	return a.unknown > 0 && s.Outcome != history.Fail && (s.Op == history.OpRelease || s.Op == history.OpRenew)
 }
 
-// Add adds operation i; ended has the completions of operations of unknown outcome.
+// add adds operation i; ended has the completions of operations of unknown outcome.
 func (a *actsSum) add(i int32, s *history.Span, ended map[int32]time.Duration) {
 	after := a.afterUnknown(s)
 	switch {

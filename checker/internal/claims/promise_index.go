@@ -107,7 +107,7 @@ func PromiseOf(v *bounds.View, effect int32) (p ReceivedPromise, is bool) {
 	return p, excuse.IsAcquire(s.Op) && p.Until < segment.Never
 }
 
-// Between is where the effects of an owner at a key are.
+// between is where the effects of an owner at a key are.
 func (x *promiseIndex) between(owner, key int32) (from, until int) {
 	at := func(i int) int32 { return OwnerOf(x.View, x.effects[i]).Key }
 	from, until = int(x.first[owner]), int(x.first[owner+1])

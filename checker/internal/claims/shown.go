@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// ShownOps are the acquires, releases and renewals of an owner that an inspection was about.
+// shownOps are the acquires, releases and renewals of an owner that an inspection was about.
 type shownOps struct {
 	spans []int32
 	sums  []shownSum // of the first n of them
@@ -52,7 +52,7 @@ func (c *Check) findShownOps() map[ledger.OwnerKey]*shownOps {
 	return ops
 }
 
-// Count counts an operation in levels.
+// count counts an operation in levels.
 func (u *shownSum) count(s *history.Span, semaphore bool) {
 	if s.Op == history.OpRenew {
 		return
@@ -72,7 +72,7 @@ func (u *shownSum) count(s *history.Span, semaphore bool) {
 	}
 }
 
-// Lease adds the lease that a grant or a renewal requested.
+// lease adds the lease that a grant or a renewal requested.
 func (u *shownSum) lease(s *history.Span) {
 	if s.Op != history.OpRelease && s.Lease != 0 {
 		u.Soonest = min(u.Soonest, segment.Later(s.Call, s.Lease))

@@ -37,7 +37,7 @@ type RequestPoint struct {
 	*history.Received
 }
 
-// RequestSeries are the requests of one process at one node, in the order of time.
+// requestSeries are the requests of one process at one node, in the order of time.
 type requestSeries struct {
 	node            string
 	Client, Clients int // clients that share its connections
@@ -45,7 +45,7 @@ type requestSeries struct {
 	latest          *history.Received
 }
 
-// Has reports whether a client is one of the process.
+// has reports whether a client is one of the process.
 func (s *requestSeries) has(client int) bool {
 	return client >= s.Client && client < s.Client+s.Clients
 }
@@ -228,7 +228,7 @@ func ExcessViolation(v *bounds.View, f finding.Finding) property.Violation {
 	}
 	f.Note = x.Of.node
 	text := fmt.Sprintf(x.Text, who, x.Count, x.Allowed, format.Count(x.Allowed, "key"))
-	w := finding.Word(v, f, finding.Wording{Rule: x.Rule, Text: text})
+	w := finding.Word(v, f, finding.Rule{Sentence: x.Rule, Text: text})
 	if x.Key == refs.None {
 		w.Key = ""
 	}

@@ -27,11 +27,13 @@ const (
 	leasesOver          // acquits lease-exclusion: one promise had ended
 )
 
-func Rules() []string {
-	return []string{heldTwice: "held-twice", readersShare: "readers-share", permitsShare: "permits-share"}
+func Rules() finding.Rules {
+	return finding.Rules{
+		heldTwice: {Name: "held-twice"}, readersShare: {Name: "readers-share"}, permitsShare: {Name: "permits-share"},
+	}
 }
 
-func LeaseRules() []string { return append(Rules(), "promise-over") }
+func LeaseRules() finding.Rules { return append(Rules(), finding.Rule{Name: "promise-over"}) }
 
 // Check looks for overlapping holds with an interval sweep.
 //

@@ -26,9 +26,11 @@ const (
 	PermitsTouch         // acquits: one hold ends at the instant at which the next begins
 )
 
-func PermitsRules() []string {
-	return []string{TooMany: "too-many", wrongChange: "miscounted-change",
-		refusedChange: "refused-change", PermitsTouch: "touching"}
+func PermitsRules() finding.Rules {
+	return finding.Rules{
+		TooMany: {Name: "too-many"}, wrongChange: {Name: "miscounted-change"},
+		refusedChange: {Name: "refused-change"}, PermitsTouch: {Name: "touching"},
+	}
 }
 
 // CheckPermits adds up the permits that are held at once: the sweep of exclusion.go with weights.

@@ -75,7 +75,7 @@ func CountPermits(v *bounds.View, holds []int32, o given.Options, found *finding
 	return most, true
 }
 
-// Prepare lists the returns of permits.
+// prepare lists the returns of permits.
 func (p *permitSweep) prepare() {
 	p.left = make([]int64, len(p.holds))
 	p.backs = make([]permitBack, 0, len(p.holds))

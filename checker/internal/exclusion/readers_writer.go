@@ -20,8 +20,11 @@ const (
 	readersMay          // acquits: a reader with a reader
 )
 
-func ReadersWriterRules() []string {
-	return []string{twoWriters: "two-writers", readerWriter: "writer-with-reader", readersMay: "readers-share"}
+func ReadersWriterRules() finding.Rules {
+	return finding.Rules{
+		twoWriters: {Name: "two-writers"}, readerWriter: {Name: "writer-with-reader"},
+		readersMay: {Name: "readers-share"},
+	}
 }
 
 // CheckReadersWriter looks for a writer that held the lock at the same time as another owner, at keys with readers.

@@ -14,6 +14,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
+// This file is about changes of the number of permits (ops add-permits and drop-permits): the reply has the number
+// after the change.
+
 // sizeChange is the known number of permits before a change.
 type sizeChange struct {
 	before int32 // span of the resize or change before it
@@ -67,7 +70,7 @@ func judgeSizeChanges(v *bounds.View, o given.Options, found *finding.Findings) 
 func changeViolation(v *bounds.View, f finding.Finding) property.Violation {
 	s, known := &v.H.Spans[f.Y], f.Note.(int64)
 	w := finding.Word(v, f,
-		finding.Wording{Rule: "a change of the number of permits counts once and never makes it negative", X: finding.AnOp})
+		finding.Rule{Sentence: "a change of the number of permits counts once and never makes it negative", X: finding.AnOp})
 	if f.Rule == refusedChange {
 		w.Rule = "permits that exist can be removed"
 		w.Text = fmt.Sprintf("client %d removed %s of %s at %s, and was refused although it had %d", w.Clients[0],

@@ -72,7 +72,7 @@ func Explains(name string) bool {
 		history.NodeDemoted, history.NodeSilent, history.NodeReplies}, name)
 }
 
-// ChangesRoles reports whether a note of that name is about a server that became master, or replica.
+// changesRoles reports whether a note of that name is about a server that became master, or replica.
 func changesRoles(name string) bool {
 	return name == history.NodePromoted || name == history.NodeDemoted
 }

@@ -11,6 +11,10 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
+// This file is about the times in which a client or the harness itself did not run although no fault had stopped it:
+// another program did, or the machine slept or was overloaded. While the harness is stopped, the network carries
+// nothing and events are recorded late: for the checkers, the servers were unavailable, and so was every client.
+
 // noticedBy is when a fault that was in force during s counts as over: its end, later by the stalls meanwhile, in which
 // no client noticed anything. A connection that is silent for good, say, is found dead only by a client that runs.
 func (v *View) noticedBy(s segment.Segment) time.Duration {

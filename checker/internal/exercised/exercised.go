@@ -35,10 +35,13 @@ const (
 	tooLate                   // acquits: a fault just before the end
 )
 
-func Rules() []string {
-	return []string{nothingDone: "no-operations", fewContended: "contended", faultWithoutEffect: "fault-without-effect",
-		fewWhileHeld: "while-held", faultNotThere: "fault-elsewhere", faultMissed: "missed-fault", noExpiry: "no-expiry",
-		clientEnded: "client-ended", grantsLost: "grants-lost", tooLate: "too-late"}
+func Rules() finding.Rules {
+	return finding.Rules{
+		nothingDone: {Name: "no-operations"}, fewContended: {Name: "contended"},
+		faultWithoutEffect: {Name: "fault-without-effect"}, fewWhileHeld: {Name: "while-held"},
+		faultNotThere: {Name: "fault-elsewhere"}, faultMissed: {Name: "missed-fault"}, noExpiry: {Name: "no-expiry"},
+		clientEnded: {Name: "client-ended"}, grantsLost: {Name: "grants-lost"}, tooLate: {Name: "too-late"},
+	}
 }
 
 // Check checks whether the run could have shown a violation at all. A run without violations proves

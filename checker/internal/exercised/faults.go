@@ -169,7 +169,7 @@ func clientFaults(v *bounds.View) map[int][]*history.Fault {
 	return all
 }
 
-// During are the faults, in their order, from one instant to another, both included.
+// during are the faults, in their order, from one instant to another, both included.
 func during(faults []*history.Fault, from, until time.Duration) []*history.Fault {
 	first := sort.Search(len(faults), func(n int) bool { return faults[n].Time >= from })
 	end := sort.Search(len(faults), func(n int) bool { return faults[n].Time > until })

@@ -24,9 +24,11 @@ const (
 	stalledWriter // acquits: a writer's hold ended while it or the harness was stopped, or too few servers replied
 )
 
-func DamageRules() []string {
-	return []string{lostUpdate: "lost-update", staleWrite: "stale-write", foreignLost: "foreign-data",
-		latestGrant: "latest-grant", stalledWriter: "stalled-writer"}
+func DamageRules() finding.Rules {
+	return finding.Rules{
+		lostUpdate: {Name: "lost-update"}, staleWrite: {Name: "stale-write"}, foreignLost: {Name: "foreign-data"},
+		latestGrant: {Name: "latest-grant"}, stalledWriter: {Name: "stalled-writer"},
+	}
 }
 
 // touchLog is the known accesses to the guarded resource, by key.

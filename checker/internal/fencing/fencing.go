@@ -34,13 +34,6 @@ const (
 	notExclusive          // acquits: readers, and holders of permits, have no order of holding
 )
 
-func Rules() []string {
-	return []string{tokenOrder: "order", tokenTwice: "twice", tokenOfHolder: "order-of-holding",
-		acceptedOld: "accepted-old", refusedCurrent: "refused-current", grantExpired: "grant-expired",
-		guardAccepted: "guard-accepted-old", guardRefused: "guard-refused-current", guardData: "data-changed",
-		readerRefused: "guard-refused-reader", noToken: "no-token", notExclusive: "not-exclusive"}
-}
-
 // Check judges the two conditions of fencing: tokens that grow with every grant, and a resource that enforces
 // them.
 //
@@ -215,30 +208,36 @@ func judgeResource(v *bounds.View, found *finding.Findings) int {
 	return fenced
 }
 
-// Words are the wordings of the rules of fencing, except for the rules about a resource.
-func Words() map[int]finding.Wording {
+// Rules are the rules of fencing, except for the rules about a resource.
+func Rules() finding.Rules {
 	const (
 		first = "client $other acquired $lock with token $former at $since"
 		guard = "a guard accepts a token unless it has seen a greater one"
 	)
-	return map[int]finding.Wording{
-		tokenOrder: {Class: property.BrokenPromise, X: finding.OtherHold, Rule: "a later grant has a greater token",
-			Text: first + "; client $client requested it later, at $call, and got token $token"},
-		tokenTwice: {Class: property.BrokenPromise, X: finding.OtherHold, Rule: "no two holds have the same token",
-			Text: first + "; client $client got the same token at $return"},
-		tokenOfHolder: {Class: property.BrokenPromise, X: finding.OtherHold, Rule: "tokens grow in the order of the holds",
-			Text: first + " and held it until $until; the next holder, client $client, has token $token"},
-		noToken: {Class: property.BrokenPromise, Rule: "each grant of a fenced lock has a token",
+	return finding.Rules{
+		tokenOrder: {Name: "order", Class: property.BrokenPromise, X: finding.OtherHold,
+			Sentence: "a later grant has a greater token",
+			Text:     first + "; client $client requested it later, at $call, and got token $token"},
+		tokenTwice: {Name: "twice", Class: property.BrokenPromise, X: finding.OtherHold,
+			Sentence: "no two holds have the same token",
+			Text:     first + "; client $client got the same token at $return"},
+		tokenOfHolder: {Name: "order-of-holding", Class: property.BrokenPromise, X: finding.OtherHold,
+			Sentence: "tokens grow in the order of the holds",
+			Text:     first + " and held it until $until; the next holder, client $client, has token $token"},
+		noToken: {Name: "no-token", Class: property.BrokenPromise, Sentence: "each grant of a fenced lock has a token",
 			Text: "client $client was granted $lock at $start without a fencing token"},
-		guardAccepted: {Class: property.BrokenPromise, X: finding.AnOp, Rule: guard,
+		guardAccepted: {Name: "guard-accepted-old", Class: property.BrokenPromise, X: finding.AnOp, Sentence: guard,
 			Text: "the guard of $lock accepted token $token of client $client at $return, although it had accepted token " +
 				"$former at $since"},
-		guardRefused: {Class: property.BrokenPromise, X: finding.AnOp, Rule: guard,
+		guardRefused: {Name: "guard-refused-current", Class: property.BrokenPromise, X: finding.AnOp, Sentence: guard,
 			Text: "the guard of $lock refused token $token of client $client at $return, and no greater one had been presented"},
-		readerRefused: {Class: property.BrokenPromise, X: finding.AnOp,
-			Rule: "a guard accepts the token of a reader while it may read",
+		readerRefused: {Name: "guard-refused-reader", Class: property.BrokenPromise, X: finding.AnOp,
+			Sentence: "a guard accepts the token of a reader while it may read",
 			Text: "the guard of $lock refused token $token of client $client at $return, which reads, after token $former of " +
 				"another reader"},
+		acceptedOld: {Name: "accepted-old"}, refusedCurrent: {Name: "refused-current"},
+		grantExpired: {Name: "grant-expired"}, guardData: {Name: "data-changed"},
+		notExclusive: {Name: "not-exclusive"},
 	}
 }
 
@@ -247,7 +246,7 @@ func fencingViolation(v *bounds.View, f finding.Finding) property.Violation {
 	if f.Rule == acceptedOld || f.Rule == refusedCurrent {
 		return resourceViolation(v, f)
 	}
-	w, s := finding.Word(v, f, Words()[f.Rule]), &v.H.Spans[f.Y]
+	w, s := finding.Word(v, f, Rules()[f.Rule]), &v.H.Spans[f.Y]
 	switch f.Rule {
 	case tokenOrder:
 		w.Events = []int{w.Events[0], int(s.Ended), int(s.Invoked)}

@@ -14,13 +14,37 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Wording is how the violations of one rule, each by operation y of a finding, are put into words. In rule and text a
-// word with a dollar sign stands for a fact from [wordValue].
-type Wording struct {
-	Class property.Class
-	X     evidence
-	Rule  string
-	Text  string
+// Rule is a rule of a property. Violations, each by operation y of a finding, are put into words: in sentence and text
+// a word with a dollar sign stands for a fact from [wordValue]. A rule that acquits has a name alone, as has one whose
+// property finds the words itself.
+type Rule struct {
+	Name     string // in lists and tests
+	Class    property.Class
+	X        evidence
+	Sentence string // the rule
+	Text     string // the violation
+}
+
+// Rules are the rules of a property, by their numbers.
+type Rules []Rule
+
+// With has the rules of two parts of a table that have different numbers.
+func (r Rules) With(more Rules) Rules {
+	all := append(slices.Clone(r), make(Rules, max(0, len(more)-len(r)))...)
+	for i, rule := range more {
+		if rule.Name != "" {
+			all[i] = rule
+		}
+	}
+	return all
+}
+
+// Names are the names of the rules; "" is a number without a rule.
+func (r Rules) Names() (names []string) {
+	for _, rule := range r {
+		names = append(names, rule.Name)
+	}
+	return names
 }
 
 // evidence is the role of x of a finding in the evidence against operation y; none if x is negative.
@@ -36,7 +60,7 @@ const (
 )
 
 // Word puts a finding into words.
-func Word(v *bounds.View, f Finding, w Wording) property.Violation {
+func Word(v *bounds.View, f Finding, w Rule) property.Violation {
 	s := &v.H.Spans[f.Y]
 	involved, first := []int32{f.Y}, int32(-1)
 	if f.X >= 0 {
@@ -59,11 +83,11 @@ func Word(v *bounds.View, f Finding, w Wording) property.Violation {
 		x.Events = slices.Concat([]int{int(first)}, x.Events)
 	}
 	value := func(word string) string { return wordValue(v, word, f, w.X) }
-	x.Rule, x.Text = os.Expand(w.Rule, value), os.Expand(w.Text, value)
+	x.Rule, x.Text = os.Expand(w.Sentence, value), os.Expand(w.Text, value)
 	return x
 }
 
-// wordValue is the meaning of a word of a [Wording]: about operation y, about x, or about the finding itself.
+// wordValue is the meaning of a word of a [Rule]: about operation y, about x, or about the finding itself.
 func wordValue(v *bounds.View, word string, f Finding, e evidence) string {
 	s := &v.H.Spans[f.Y]
 	switch word {

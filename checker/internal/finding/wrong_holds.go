@@ -14,9 +14,6 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// This file compares the servers' records of an owner with its holds, at instants at which it certainly has nothing in
-// flight.
-
 // AddWrongHolds adds the findings of one kind about holds at servers.
 func AddWrongHolds(v *bounds.View, kind servers.WrongHoldKind, rule int, found *Findings) {
 	seen := v.Samples()
@@ -34,11 +31,11 @@ func AddWrongHolds(v *bounds.View, kind servers.WrongHoldKind, rule int, found *
 func WrongHoldViolation(v *bounds.View, f Finding) property.Violation {
 	k, op := f.Note.(servers.WrongHold), v.H.Spans[f.Y].Op
 	f.Note = k.Node
-	w := Wording{Class: property.BrokenPromise}
+	w := Rule{Class: property.BrokenPromise}
 	switch did := "was refused"; k.Kind {
 	case servers.HeldLeftBehind:
 		did = Either(op == history.OpRelease, "requested to release", "gave up its acquire of")
-		w.Rule = "a lock that retries releases leaves no hold on a server that replies"
+		w.Sentence = "a lock that retries releases leaves no hold on a server that replies"
 		w.Text = "client $client " + did + " $lock at $start, but at $end $note still kept it for that owner"
 	case servers.HeldForNobody:
 		switch op {
@@ -47,14 +44,14 @@ func WrongHoldViolation(v *bounds.View, f Finding) property.Violation {
 		case history.OpForceRelease:
 			did = "released by force"
 		}
-		w.Rule = "a server does not keep a hold that was released or refused"
+		w.Sentence = "a server does not keep a hold that was released or refused"
 		w.Text = "client $client " + did + " $lock at $start, but at $end $note kept it for that owner"
 	case servers.HeldMiscounted:
-		w.Rule = "the hold count on a server equals the owner's hold count"
+		w.Sentence = "the hold count on a server equals the owner's hold count"
 		w.Text = fmt.Sprintf("client $client held $lock %s, but at $end its hold count at $note was %d",
 			format.Count(k.Depth, "time"), k.Value.Count)
 	case servers.HeldTooLongForLease:
-		w.Rule = "a server keeps a hold no longer than its lease"
+		w.Sentence = "a server keeps a hold no longer than its lease"
 		w.Text = fmt.Sprintf("client $client holds $lock with a lease of %s, but at $end $note kept it for another %s",
 			format.Duration(k.Lease), format.Duration(k.Value.Rest))
 	}

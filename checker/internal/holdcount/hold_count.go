@@ -35,13 +35,6 @@ const (
 	otherToken             // a writer entered the lock again and got another token
 )
 
-func Rules() []string {
-	return []string{WrongCount: "wrong-count", OwnerRefused: "owner-refused", OverReleased: "over-release",
-		FreedTooSoon: "freed-too-soon", HeldTooLong: "held-too-long", CountLapsed: "promise-over",
-		CountUnproved: "unknown-depth", TakenAgain: "taken-again", serverCount: "server-count",
-		upgraded: "upgraded", strangerRefused: "refused-as-holder", otherToken: "other-token"}
-}
-
 // Check judges a lock that its owner can acquire several times: it is free after as many releases, not fewer
 // and not more (redisson#7367: an acquire that was sent twice counted twice and was never freed).
 //

@@ -10,36 +10,40 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Words are the wordings of the rules of hold-count.
-func Words() map[int]finding.Wording {
-	return map[int]finding.Wording{
-		WrongCount: {Class: property.BrokenPromise, X: finding.AnOp,
-			Rule: "the hold count in a reply equals the owner's hold count",
-			Text: "client $client got hold count $count for $lock at $return, but held it $note"},
-		OwnerRefused: {Class: property.BrokenPromise, X: finding.AnOp,
-			Rule: "an owner can acquire a reentrant lock that it holds",
-			Text: "client $client was refused $lock at $return although it had held it since $since"},
-		TakenAgain: {Class: property.BrokenPromise, X: finding.AnOp,
-			Rule: "a mutex that is not reentrant is not granted to its holder",
-			Text: "client $client was granted $lock at $return although it had held it since $since"},
-		OverReleased: {Class: property.BrokenPromise, X: finding.AnOp,
-			Rule: "a lock is released as often as it was acquired, and not more",
-			Text: "client $client released $lock at $return once more than it had acquired it, without an error"},
-		FreedTooSoon: {Class: property.BrokenPromise, X: finding.OtherOp,
-			Rule: "a lock that was acquired several times is free only after as many releases",
+// Rules are the rules of hold-count.
+func Rules() finding.Rules {
+	return finding.Rules{
+		WrongCount: {Name: "wrong-count", Class: property.BrokenPromise, X: finding.AnOp,
+			Sentence: "the hold count in a reply equals the owner's hold count",
+			Text:     "client $client got hold count $count for $lock at $return, but held it $note"},
+		OwnerRefused: {Name: "owner-refused", Class: property.BrokenPromise, X: finding.AnOp,
+			Sentence: "an owner can acquire a reentrant lock that it holds",
+			Text:     "client $client was refused $lock at $return although it had held it since $since"},
+		TakenAgain: {Name: "taken-again", Class: property.BrokenPromise, X: finding.AnOp,
+			Sentence: "a mutex that is not reentrant is not granted to its holder",
+			Text:     "client $client was granted $lock at $return although it had held it since $since"},
+		OverReleased: {Name: "over-release", Class: property.BrokenPromise, X: finding.AnOp,
+			Sentence: "a lock is released as often as it was acquired, and not more",
+			Text:     "client $client released $lock at $return once more than it had acquired it, without an error"},
+		FreedTooSoon: {Name: "freed-too-soon", Class: property.BrokenPromise, X: finding.OtherOp,
+			Sentence: "a lock that was acquired several times is free only after as many releases",
 			Text: "client $other released one of its holds of $lock at $since and still held it, but client $client was " +
 				"granted it at $return"},
-		HeldTooLong: {Class: property.BrokenPromise, X: finding.EndedHold,
-			Rule: "a lock is free when it has been released as often as it was acquired",
+		HeldTooLong: {Name: "held-too-long", Class: property.BrokenPromise, X: finding.EndedHold,
+			Sentence: "a lock is free when it has been released as often as it was acquired",
 			Text: "client $other had released $lock as often as it had acquired it by $freed, but client $client was refused " +
 				"it at $return"},
-		upgraded: {Class: property.BrokenPromise, Rule: "an owner that ${opposite}s is not granted the lock to $mode",
-			Text: "client $client was granted $lock to $mode at $return, although it held it to $opposite"},
-		otherToken: {Class: property.BrokenPromise, X: finding.AHold, Rule: "a re-entry repeats the token of its hold",
-			Text: "client $client held $lock with token $former, entered it again at $return and got token $token"},
-		strangerRefused: {Class: property.BrokenPromise,
-			Rule: "an owner that does not hold a lock is not refused as its holder",
-			Text: "client $client was refused $lock at $return because its owner $note, which is not true"},
+		upgraded: {Name: "upgraded", Class: property.BrokenPromise,
+			Sentence: "an owner that ${opposite}s is not granted the lock to $mode",
+			Text:     "client $client was granted $lock to $mode at $return, although it held it to $opposite"},
+		otherToken: {Name: "other-token", Class: property.BrokenPromise, X: finding.AHold,
+			Sentence: "a re-entry repeats the token of its hold",
+			Text:     "client $client held $lock with token $former, entered it again at $return and got token $token"},
+		strangerRefused: {Name: "refused-as-holder", Class: property.BrokenPromise,
+			Sentence: "an owner that does not hold a lock is not refused as its holder",
+			Text:     "client $client was refused $lock at $return because its owner $note, which is not true"},
+		CountLapsed: {Name: "promise-over"}, CountUnproved: {Name: "unknown-depth"},
+		serverCount: {Name: "server-count"},
 	}
 }
 
@@ -57,7 +61,7 @@ func holdCountViolation(v *bounds.View, f finding.Finding) property.Violation {
 			f.X = refs.None
 		}
 	}
-	w := finding.Word(v, f, Words()[f.Rule])
+	w := finding.Word(v, f, Rules()[f.Rule])
 	switch f.Rule {
 	case FreedTooSoon:
 		w.Events = []int{int(v.H.Spans[f.X].Ended), int(v.H.Spans[f.Y].Ended)}

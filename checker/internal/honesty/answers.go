@@ -18,6 +18,9 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
+// This file is about replies to the holder: refusals although it holds the lock, and successes although it was refused
+// before.
+
 // judgeAnswers judges the replies to releases and renewals of owners that were denied their hold, or lost it.
 func judgeAnswers(c *claims.Check) {
 	forced, lost := c.Forced(), make(map[ledger.OwnerKey][]int32) // notices

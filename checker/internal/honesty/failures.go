@@ -130,7 +130,7 @@ func mayHaveLostReply(c *claims.Check, s *history.Span, t time.Duration) bool {
 		c.All.MayAffect(during, excuse.AnyClient, history.AffectsTraffic)
 }
 
-// PromiseOver reports whether the promise to the hold that s renews had ended by t, so that the lock could not wait any
+// promiseOver reports whether the promise to the hold that s renews had ended by t, so that the lock could not wait any
 // longer for a reply.
 func promiseOver(c *claims.Check, s *history.Span, t time.Duration) bool {
 	for _, h := range c.ByOwner().At(s.Owner, s.Key, s.Call) {
@@ -144,15 +144,15 @@ func promiseOver(c *claims.Check, s *history.Span, t time.Duration) bool {
 
 // failureViolation puts a finding of judgeFailures into words.
 func failureViolation(c *claims.Check, f finding.Finding) property.Violation {
-	w := finding.Wording{Rule: "an operation ends with an error only if the lock has no alternative",
+	w := finding.Rule{Sentence: "an operation ends with an error only if the lock has no alternative",
 		Text: "the $op of $lock by client $client at $start ended with an error after $length, although there had been no " +
 			"fault"}
 	switch c.H.Spans[f.Y].Op {
 	case history.OpRelease:
-		w.Rule = "a release is retried after a transient error"
+		w.Sentence = "a release is retried after a transient error"
 		w.Text = "client $client released $lock at $start, and the lock gave up with an error after $length"
 	case history.OpRenew:
-		w.Rule = "a renewal is retried after a transient error"
+		w.Sentence = "a renewal is retried after a transient error"
 		w.Text = "client $client renewed $lock at $start, and the lock gave up with an error after $length, long before " +
 			"the promise ended"
 	}

@@ -99,7 +99,7 @@ func renewalOfNothing(c *claims.Check, i int32, s *history.Span) {
 	c.Found.Add(finding.Finding{Rule: claims.RenewedNothing, X: -1, Y: i, Start: s.Call, End: s.Return})
 }
 
-// Within looks for another owner's promise around s, among the n holds before it. An owner that was granted the lock
+// within looks for another owner's promise around s, among the n holds before it. An owner that was granted the lock
 // earlier is a matter of exclusion: only a later owner can have taken it over. Whether the owner shares the lock with
 // readers follows from the mode of its hold, because a release or renewal does not say its mode.
 func within(c *claims.Check, i int32, s *history.Span, n int) {

@@ -40,7 +40,7 @@ func judgeRenewedOthers(c *claims.Check) {
 	}
 }
 
-// GrantedAfter is the last hold of the same key that began after hold i and before t, by another owner, that does not
+// grantedAfter is the last hold of the same key that began after hold i and before t, by another owner, that does not
 // share the lock with readers, and whose promise was in force when it began: hold i was not granted after it. -1: none.
 func grantedAfter(c *claims.Check, i int32, t time.Duration) int32 {
 	mine := &c.Holds[i]

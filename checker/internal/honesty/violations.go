@@ -55,7 +55,7 @@ func violation(c *claims.Check, f finding.Finding) property.Violation {
 	})[f.Rule]; put != nil {
 		return put(c, f)
 	}
-	w := claims.Words()[f.Rule]
+	w := claims.Rules()[f.Rule]
 	ofNothing := f.Rule == claims.ReleasedNothing || f.Rule == claims.RenewedNothing || f.Rule == claims.ReleasedTwice
 	if n := c.H.Spans[f.Y].Permits; ofNothing && n > 1 {
 		w.Text = fmt.Sprintf("client $client $did %d permits of $lock at $return without an error, although it had fewer", n)
@@ -70,7 +70,7 @@ func lossViolation(c *claims.Check, f finding.Finding) property.Violation {
 	if f.Rule == claims.LossLate {
 		f.Note = format.Instant(validUntil(c, h))
 	}
-	w := finding.Word(c.View, f, claims.Words()[f.Rule])
+	w := finding.Word(c.View, f, claims.Rules()[f.Rule])
 	if h.EndEvent >= 0 {
 		w.Events = []int{c.Granted(h), int(h.EndEvent)}
 	}

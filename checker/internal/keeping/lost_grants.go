@@ -18,6 +18,16 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
+// This file finds lost grants: a fault changed the data of servers, and before the end of the promise to a holder they
+// no longer had its hold, which nobody had released. A server without the hold grants the lock to the next client that
+// requests it. If somebody asked in time, two clients held the lock, and other properties are
+// violated. If nobody did, the run has not shown that the lock is safe, so [property.Exercised] is undecided; of a lock
+// that states that it keeps its grants ([promise.KeepsGrants]), [property.Honesty] is violated in both cases, unless
+// the fault removed data by itself.
+//
+// Samples decide if they show the hold; otherwise the reply of the lock does, which refused the holder a release or a
+// renewal because it did not hold the lock.
+
 // FindLostGrants finds the grants that a fault may have removed, in the order of the holds. It needs the refusals that
 // [honesty.judgeAnswers] has found.
 func FindLostGrants(c *claims.Check) []claims.LostGrant {

@@ -14,6 +14,10 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
+// This file compares the permits that a server keeps for a semaphore with its clients' permits. Samples do not show the
+// owners of permits: only sums are compared. A key that several masters have kept is not judged, because it is not
+// known whose state counts.
+
 // FewerPermits finds, for each semaphore, a sample with fewer permits than its clients certainly held and were
 // promised. A promise does not count if a fault may have changed the servers' data since it was requested.
 func FewerPermits(c *claims.Check) {

@@ -73,7 +73,7 @@ func onlyRequest(v *bounds.View, l *servers.OwnerLedger) int32 {
 	return grant
 }
 
-// Resurrected reports whether more nodes than may be down have a hold again that was reported as lost.
+// resurrected reports whether more nodes than may be down have a hold again that was reported as lost.
 func resurrected(s *servers.NodeSamples, notice, grant int32, dis excuse.Disturbances, o given.Options) (b resurrection,
 	is bool) {
 	n, span := &s.H.Notices[notice], &s.H.Spans[grant]

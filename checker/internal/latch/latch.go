@@ -37,14 +37,6 @@ const (
 	latchPaused             // acquits: the waiter was paused
 )
 
-func Rules() []string {
-	return []string{passedEarly: "passed-early", keptWaiting: "kept-waiting", armedCounting: "armed-while-counting",
-		refusedOpen: "refused-while-open", latchGone: "gone", neverArmed: "never-armed", latchMiscounted: "miscounted",
-		latchRepeated: "generation-repeated", latchShownOld: "shown-old", latchUsedDeleted: "used-deleted",
-		latchKeptDeleted: "kept-waiting-deleted",
-		unknownArm:       "unknown-arm", latchFault: "data-fault", latchOutage: "outage", latchPaused: "waiter-paused"}
-}
-
 // Check compares the replies about latches with when each generation can have been open, see findOpenings.
 // Safety is judged on the earliest opening that is possible, liveness on the latest. A latch that was armed exists
 // until it may have been deleted, or until a fault may have changed the servers' data: operations that returned later
@@ -77,7 +69,7 @@ func Check(v *bounds.View, o given.Options) property.Result {
 	}
 	r := c.found.Result(property.Latch, func(f finding.Finding) property.Violation {
 		return finding.Word(c.View, f,
-			Words()[f.Rule])
+			Rules()[f.Rule])
 	})
 	awaits, waited := Awaits(v, all)
 	r.Counts = map[string]int64{"latch_operations": int64(judged), "awaits": int64(awaits), "awaits_waited": int64(waited)}
@@ -141,7 +133,7 @@ func (c *check) use(l *latchKey, i int32) {
 	}
 }
 
-// Absent judges an operation that was refused because the latch, or its generation, does not exist.
+// absent judges an operation that was refused because the latch, or its generation, does not exist.
 func (c *check) absent(l *latchKey, i int32) {
 	s := &c.H.Spans[i]
 	for _, a := range refs.All(l.Armings) {
@@ -152,7 +144,7 @@ func (c *check) absent(l *latchKey, i int32) {
 	}
 }
 
-// Refused judges an arm that was refused because the latch was still counting.
+// refused judges an arm that was refused because the latch was still counting.
 func (c *check) refused(l *latchKey, i int32) {
 	s := &c.H.Spans[i]
 	var last *Arming
@@ -220,7 +212,7 @@ func (c *check) foundBy(meant []*Arming, i int32) []*Arming {
 	return slices.DeleteFunc(slices.Clone(meant), func(a *Arming) bool { return a.call > found.Until })
 }
 
-// Counted judges the count in the reply to a count-down, if it has one, or to an inspection: the armed number, less at
+// counted judges the count in the reply to a count-down, if it has one, or to an inspection: the armed number, less at
 // least the participants that had certainly counted it down before, and at most the ones that can have by then.
 func (c *check) counted(meant []*Arming, i int32) {
 	s := &c.H.Spans[i]
@@ -241,32 +233,37 @@ func (c *check) counted(meant []*Arming, i int32) {
 	c.add(latchMiscounted, meant[len(meant)-1], i, s.Call)
 }
 
-// Words are the wordings of the rules of latch.
-func Words() map[int]finding.Wording {
-	return map[int]finding.Wording{
-		passedEarly: {X: finding.AnOp, Rule: "an await returns when the latch is open",
+// Rules are the rules of latch.
+func Rules() finding.Rules {
+	return finding.Rules{
+		passedEarly: {Name: "passed-early", X: finding.AnOp, Sentence: "an await returns when the latch is open",
 			Text: "client $client passed latch $lock by $return, before enough participants had counted it down"},
-		keptWaiting: {X: finding.AnOp, Rule: "a waiter for an open latch passes",
+		keptWaiting: {Name: "kept-waiting", X: finding.AnOp, Sentence: "a waiter for an open latch passes",
 			Text: "client $client waited for latch $lock for $length until $end although it was open"},
-		armedCounting: {X: finding.AnOp, Rule: "a latch that is still counting is not armed",
-			Text: "client $client armed latch $lock by $return, while it was still counting"},
-		refusedOpen: {X: finding.AnOp, Rule: "a latch that is open or does not exist can be armed",
-			Text: "client $client could not arm latch $lock at $return although it was not counting"},
-		latchGone: {X: finding.AnOp, Rule: "a latch that was armed exists",
+		armedCounting: {Name: "armed-while-counting", X: finding.AnOp,
+			Sentence: "a latch that is still counting is not armed",
+			Text:     "client $client armed latch $lock by $return, while it was still counting"},
+		refusedOpen: {Name: "refused-while-open", X: finding.AnOp,
+			Sentence: "a latch that is open or does not exist can be armed",
+			Text:     "client $client could not arm latch $lock at $return although it was not counting"},
+		latchGone: {Name: "gone", X: finding.AnOp, Sentence: "a latch that was armed exists",
 			Text: "at $return client $client found no latch $lock, or not its generation, although it had been armed"},
-		neverArmed: {X: finding.AnOp, Rule: "a latch that was never armed neither opens nor counts",
+		neverArmed: {Name: "never-armed", X: finding.AnOp, Sentence: "a latch that was never armed neither opens nor counts",
 			Text: "client $client passed or counted down latch $lock by $return, and it had never been armed"},
-		latchMiscounted: {X: finding.AnOp, Rule: "a latch replies with its count",
+		latchMiscounted: {Name: "miscounted", X: finding.AnOp, Sentence: "a latch replies with its count",
 			Text: "client $client got count $count for latch $lock at $return, which was armed with $size and cannot have " +
 				"had it"},
-		latchRepeated: {X: finding.AnOp, Rule: "each arm starts a new generation",
+		latchRepeated: {Name: "generation-repeated", X: finding.AnOp, Sentence: "each arm starts a new generation",
 			Text: "client $client armed latch $lock at $return, and the reply has generation $token, as an earlier one had"},
-		latchShownOld: {X: finding.AnOp, Rule: "an inspection shows the current generation",
+		latchShownOld: {Name: "shown-old", X: finding.AnOp, Sentence: "an inspection shows the current generation",
 			Text: "client $client inspected latch $lock at $return and was shown generation $token, although a later one had " +
 				"been armed"},
-		latchKeptDeleted: {X: finding.AnOp, Rule: "a client that waits for a latch is refused when the latch is deleted",
-			Text: "client $client waited for latch $lock for $length until $end although it had been deleted"},
-		latchUsedDeleted: {X: finding.AnOp, Rule: "operations on a deleted latch are refused",
+		latchKeptDeleted: {Name: "kept-waiting-deleted", X: finding.AnOp,
+			Sentence: "a client that waits for a latch is refused when the latch is deleted",
+			Text:     "client $client waited for latch $lock for $length until $end although it had been deleted"},
+		latchUsedDeleted: {Name: "used-deleted", X: finding.AnOp, Sentence: "operations on a deleted latch are refused",
 			Text: "client $client used latch $lock at $return although it had been deleted"},
+		unknownArm: {Name: "unknown-arm"}, latchFault: {Name: "data-fault"}, latchOutage: {Name: "outage"},
+		latchPaused: {Name: "waiter-paused"},
 	}
 }

@@ -36,13 +36,14 @@ const (
 	leakWaiting          // acquits: a client may still wait
 )
 
-func Rules() []string {
-	return []string{keysLeft: "keys", waitersLeft: "waiters", permitsLeft: "permits", renewalsLeft: "renewals",
-		acquireLeaked: "acquire", keptLeft: "hold", leftBehind: "left-behind", permitsKept: "permits-kept",
-		requestsLeft: "requests", channelsLeft: "subscriptions",
-		leakHeld: "may-be-held", leakOutage: "outage",
-		leakPaused:  "waiter-paused",
-		leakWaiting: "may-wait"}
+func Rules() finding.Rules {
+	return finding.Rules{
+		keysLeft: {Name: "keys"}, waitersLeft: {Name: "waiters"}, permitsLeft: {Name: "permits"},
+		renewalsLeft: {Name: "renewals"}, acquireLeaked: {Name: "acquire"}, keptLeft: {Name: "hold"},
+		leftBehind: {Name: "left-behind"}, permitsKept: {Name: "permits-kept"}, requestsLeft: {Name: "requests"},
+		channelsLeft: {Name: "subscriptions"}, leakHeld: {Name: "may-be-held"}, leakOutage: {Name: "outage"},
+		leakPaused: {Name: "waiter-paused"}, leakWaiting: {Name: "may-wait"},
+	}
 }
 
 // Check judges the remains of a run. The notes of f leftover list the data at the servers at the end (see
@@ -122,7 +123,7 @@ func leakViolation(v *bounds.View, f finding.Finding) property.Violation {
 	case requestsLeft, channelsLeft:
 		return cost.ExcessViolation(v, f)
 	case permitsKept:
-		return finding.Word(v, f, finding.Wording{Rule: "a server counts no more permits as taken than clients have",
+		return finding.Word(v, f, finding.Rule{Sentence: "a server counts no more permits as taken than clients have",
 			Text: "at $start $note"})
 	case acquireLeaked:
 		return leakedViolation(v, f)
@@ -163,13 +164,13 @@ func keysOf(keys []string, lock string) string {
 func leakedViolation(v *bounds.View, f finding.Finding) property.Violation {
 	x := &v.H.Spans[f.X]
 	if x.Undone {
-		return finding.Word(v, f, finding.Wording{X: finding.OtherOp,
-			Rule: "a grant that was undone blocks the lock no longer",
-			Text: "a grant of $lock to client $other was undone by $since, but client $client waited for $length longer"})
+		return finding.Word(v, f, finding.Rule{X: finding.OtherOp,
+			Sentence: "a grant that was undone blocks the lock no longer",
+			Text:     "a grant of $lock to client $other was undone by $since, but client $client waited for $length longer"})
 	}
 	f.Note = finding.Either(v.Fair && x.Op == history.OpAcquire, "a grant to it", "its lease")
-	return finding.Word(v, f, finding.Wording{X: finding.OtherOp,
-		Rule: "an acquire of unknown outcome blocks the lock no longer than its lease",
+	return finding.Word(v, f, finding.Rule{X: finding.OtherOp,
+		Sentence: "an acquire of unknown outcome blocks the lock no longer than its lease",
 		Text: "client $other requested $lock at $asked and " + finding.Either(x.Outcome == history.Fail,
 			"was paused in the acquire",
 			"never learned the outcome") + "; $note would have ended by $start, but client $client waited for $length longer"})

@@ -118,7 +118,7 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	b.compareCount(i, s, h, false)
 }
 
-// Begin appends the hold that begins with a grant.
+// begin appends the hold that begins with a grant.
 func (b *holdFold) begin(i int32, s *history.Span, depth int32) {
 	b.Holds = append(b.Holds, Hold{
 		Asked: s.Call, From: s.Return, Until: segment.Never, Core: segment.Never, FreeBy: segment.Never,
@@ -353,7 +353,7 @@ func (b *holdFold) noteLost(h *Hold) {
 	b.hasLost[OwnerKey{h.Owner, h.Key}] = true
 }
 
-// End ends a hold. Belief ends with the first such event; a release that succeeds after a reported loss proves that
+// end ends a hold. Belief ends with the first such event; a release that succeeds after a reported loss proves that
 // the lock was held for longer than that.
 func (h *Hold) end(how Ending, at time.Duration, event int32) {
 	h.endBelief(at, event)

@@ -131,13 +131,26 @@ func (v *View) OutAfter(i int32, t, slack time.Duration) int64 {
 	if v.Holds[i].Until-t <= slack {
 		return 0
 	}
+	return v.OutAt(i, t+slack)
+}
+
+// OutAt is how many permits of hold i its owner relies on at t, which is not after its end.
+func (v *View) OutAt(i int32, t time.Duration) int64 {
 	n := v.Weight(i)
 	for _, p := range v.Parts[i] {
-		if p.At-t <= slack {
+		if p.At <= t {
 			n -= int64(p.Permits)
 		}
 	}
 	return n
+}
+
+// PermitsAt is how many permits of some holds clients rely on at t.
+func (v *View) PermitsAt(holds []int32, t time.Duration) (sum int64) {
+	for _, i := range holds {
+		sum += v.OutAfter(i, t, 0)
+	}
+	return sum
 }
 
 // EachReturn visits the returns of the permits of hold i: before its end, and the rest then.

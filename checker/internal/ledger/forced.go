@@ -16,7 +16,7 @@ import (
 // This file is about forced releases (op force-release), which end the holds of all owners, or take some permits of
 // one.
 
-// Forced ends the holds that a forced release may have ended: all that were requested before it returned. A hold whose
+// forced ends the holds that a forced release may have ended: all that were requested before it returned. A hold whose
 // release succeeded still existed then. A hold that was granted before the forced release was invoked has certainly
 // ended afterwards. A hold that was granted while the forced release was in flight was granted after it if another hold
 // existed until then. If only some permits of an owner were released by force, the owner does not rely on the others,

@@ -35,9 +35,6 @@ func (v *View) EndOf(h *Hold) property.HoldEnd {
 	return property.ReleaseUnknown
 }
 
-// This file is the exact sweep behind [property.Linearizable]; package linear has porcupine search the same
-// operations.
-
 // OrderingToken is the token by which the order of a hold is judged: none if its promise had ended when the slow
 // reply came. Then the grant may have expired long ago, before others that returned sooner.
 func (h *Hold) OrderingToken() uint64 {

@@ -11,9 +11,9 @@ import (
 
 // This file is about refusals that prove that a lease had ended before (history.Value.Lapsed). The time of its end is
 // not known: the hold and its promise are certain only until the last reply that confirmed them. Holds and promises
-// are derived from operations through view.promisedBy, so that no rule has to know of such refusals.
+// are derived from operations through View.PromisedBy, so that no rule has to know of such refusals.
 
-// Lapses are the conclusions from such refusals about the holds before them.
+// lapses are the conclusions from such refusals about the holds before them.
 type lapses struct {
 	until map[int32]time.Duration // by span of a grant or renewal: how long its promise is certain
 	first map[int32]bool          // by span of a grant inside a hold: it may have been the first after the lease

@@ -85,9 +85,6 @@ func (v *View) leaseShown(h *Hold, lease time.Duration, o given.Options) time.Du
 	return 0
 }
 
-// This file is about the servers' data, as the witness has seen them. A sample is of some instant between Sent and
-// Time. Only masters are read: a replica may be behind.
-
 // maxWitnessed is up to how many keys a history may have for samples to be read. With more, a sample leaves out keys
 // that clients have not used lately, so that a key that is absent need not be free.
 const maxWitnessed = 64

@@ -113,7 +113,7 @@ type byClient struct {
 	of   map[int][]int32 // by client
 }
 
-// Since is the holds of a client since its last crash.
+// since is the holds of a client since its last crash.
 func (c *byClient) since(v *View, client int) []int32 {
 	for ; c.seen < len(v.Holds); c.seen++ {
 		who := v.Client(v.Holds[c.seen].Span)

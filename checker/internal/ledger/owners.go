@@ -47,7 +47,7 @@ func (o *ownerHolds) isOf(n int, owner, key int32) bool {
 	return h.Owner == owner && h.Key == key
 }
 
-// After is the first place of the list behind the holds of an owner at a key that began at or before t.
+// after is the first place of the list behind the holds of an owner at a key that began at or before t.
 func (o *ownerHolds) after(owner, key int32, t time.Duration) int {
 	return sort.Search(len(o.list), func(n int) bool {
 		h := &o.Holds[o.list[n]]

@@ -58,7 +58,7 @@ func (v *View) BothPromised(x, y *Hold, s segment.Segment) segment.Segment {
 	return bothPromised(x, y, s.From, max(s.From, min(s.Until, v.UnrenewedFrom(x), v.UnrenewedFrom(y))))
 }
 
-// BothPromised is the longest part of [From, until) inside promises of both holds.
+// bothPromised is the longest part of [From, until) inside promises of both holds.
 func bothPromised(x, y *Hold, from, until time.Duration) segment.Segment {
 	best := segment.Of(from, from)
 	i, j := x.firstAfter(from), y.firstAfter(from)
@@ -122,7 +122,7 @@ func (h *Hold) Lapsed(t time.Duration) time.Duration {
 	return segment.Never
 }
 
-// LeaseEnd is when servers forget a hold at the latest: a promise ends before the lease that it is made of, because it
+// leaseEnd is when servers forget a hold at the latest: a promise ends before the lease that it is made of, because it
 // counts from the request, and the lease from its execution, which may be as late as the reply. never: it is not known.
 func (b *holdFold) leaseEnd(h *Hold) time.Duration {
 	s, end := &b.H.Spans[h.Span], h.LastPromise()
@@ -156,7 +156,7 @@ func (b *holdFold) keptUntil(h *Hold) time.Duration {
 	return end
 }
 
-// Lease notes the lease that a reply at t confirmed. 0: the lease of the acquire.
+// lease notes the lease that a reply at t confirmed. 0: the lease of the acquire.
 func (b *holdFold) lease(h *Hold, t, lease time.Duration) {
 	if lease == 0 {
 		lease = b.H.Spans[h.Span].Lease

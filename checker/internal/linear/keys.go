@@ -259,7 +259,7 @@ func ownerEpochs(v *bounds.View, key int32) epochs {
 	return l
 }
 
-// Of is the epoch of an event.
+// of is the epoch of an event.
 func (l epochs) of(owner, event int32) (n int32) {
 	for _, grant := range l[owner] {
 		if grant <= event {
@@ -269,7 +269,7 @@ func (l epochs) of(owner, event int32) (n int32) {
 	return n
 }
 
-// Begin begins a new epoch of an owner with a grant.
+// begin begins a new epoch of an owner with a grant.
 func (l epochs) begin(owner, event int32) {
 	if !slices.Contains(l[owner], event) {
 		l[owner] = append(l[owner], event)

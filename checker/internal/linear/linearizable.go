@@ -73,11 +73,13 @@ func Check(v *bounds.View, o given.Options) property.Result {
 }
 
 // Rules are the kinds of flaws that the sweeps and the search find; see [search.OpKind].
-func Rules() []string {
-	return []string{search.OpGrant: "held-twice", search.OpBusyTry: "refused-without-cause",
-		search.OpRelease:  "released-nothing",
-		search.OpBadToken: "token-out-of-order", search.OpNoPermits: "too-many-permits", search.OpHorizon: "no-order",
-		search.OpRegrant: "regranted"}
+func Rules() finding.Rules {
+	return finding.Rules{
+		search.OpGrant: {Name: "held-twice"}, search.OpBusyTry: {Name: "refused-without-cause"},
+		search.OpRelease: {Name: "released-nothing"}, search.OpBadToken: {Name: "token-out-of-order"},
+		search.OpNoPermits: {Name: "too-many-permits"}, search.OpHorizon: {Name: "no-order"},
+		search.OpRegrant: {Name: "regranted"},
+	}
 }
 
 // check is one run of the check over all keys.
@@ -150,7 +152,7 @@ func (c *check) flaws(k *KeyOps, visit func(Flaw)) {
 	Sweep(c.View, k, c.o.ClockError, visit)
 }
 
-// Note adds a flaw to the findings.
+// note adds a flaw to the findings.
 func (c *check) note(k *KeyOps, f Flaw) {
 	n := finding.Finding{Rule: int(f.Kind), X: f.X, Y: f.y, Start: f.From, End: c.Clipped(f.Segment)}
 	if f.Kind == search.OpNoPermits { // KeyOps does not outlive the check of its key

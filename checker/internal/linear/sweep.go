@@ -12,6 +12,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/search"
 )
 
+// This file is the exact sweep behind [property.Linearizable]; linearizable.go has porcupine search the same
+// operations.
+
 // Flaw is evidence that no legal order exists: two holds (x, y), or a single operation y that no hold explains (x <
 // 0).
 type Flaw struct {

@@ -32,10 +32,12 @@ const (
 	handedOn           // a lost message explains nothing where the lock was handed on at once
 )
 
-func Rules() []string {
-	return []string{overtaken: "overtaken", passedOver: "passed-over",
-		readerFirst: "reader-first", notEnqueued: "not-queued", otherMode: "other-mode",
-		orderFault: "fault", handedOn: "handed-on"}
+func Rules() finding.Rules {
+	return finding.Rules{
+		overtaken: {Name: "overtaken"}, passedOver: {Name: "passed-over"}, readerFirst: {Name: "reader-first"},
+		notEnqueued: {Name: "not-queued"}, otherMode: {Name: "other-mode"}, orderFault: {Name: "fault"},
+		handedOn: {Name: "handed-on"},
+	}
 }
 
 // Check counts by how many later requests each waiter was overtaken. Only a lock that promises an order is
@@ -263,14 +265,14 @@ func orderViolation(v *bounds.View, f finding.Finding, o given.Options) property
 		later = "more than " + format.Count(o.MaxBypass, "later request")
 		most = "a waiter is overtaken by later requests at most " + format.Count(o.MaxBypass, "time")
 	}
-	w := finding.Word(v, f, map[int]finding.Wording{
-		overtaken: {X: finding.OtherHold, Rule: most,
+	w := finding.Word(v, f, map[int]finding.Rule{
+		overtaken: {X: finding.OtherHold, Sentence: most,
 			Text: "client $client requested $lock at $call and got it at $return, after " +
 				later + " had been granted; the last of them, by client $other, came at $asked"},
-		passedOver: {X: finding.OtherHold, Rule: most,
+		passedOver: {X: finding.OtherHold, Sentence: most,
 			Text: "client $client requested $lock at $call and gave up at $return, after " +
 				later + " had been granted; the last of them, by client $other, came at $asked"},
-		readerFirst: {X: finding.OtherHold, Rule: "no new reader is granted the lock while a writer waits",
+		readerFirst: {X: finding.OtherHold, Sentence: "no new reader is granted the lock while a writer waits",
 			Text: "client $other requested $lock to read at $asked and got it at $since, although client $client had been " +
 				"waiting to write since $call, and waited until $return"},
 	}[f.Rule])

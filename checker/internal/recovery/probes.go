@@ -254,7 +254,7 @@ func leasesEnded(v *bounds.View) func(key int32) leaseEnds {
 	}
 }
 
-// Before is the first hold of which the lease ended before t, and whether there is one.
+// before is the first hold of which the lease ended before t, and whether there is one.
 func (l leaseEnds) before(t time.Duration) (leaseEnd, bool) {
 	n := sort.Search(len(l), func(n int) bool { return l[n].at < t })
 	if n == len(l) {

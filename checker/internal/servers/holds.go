@@ -14,6 +14,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/kept"
 )
 
+// This file compares the servers' records of an owner with its holds, at instants at which it certainly has nothing in
+// flight.
+
 // ownerLedgers are the ledgers of all owners, by owner and key.
 type ownerLedgers struct {
 	All   []OwnerLedger
@@ -166,7 +169,7 @@ func (l *OwnerLedger) uncertainFrom(t time.Duration, spans []history.Span) {
 	}
 }
 
-// At is the last operation before a sample; false if one was in flight, or the depth since then is uncertain.
+// at is the last operation before a sample; false if one was in flight, or the depth since then is uncertain.
 func (l *OwnerLedger) at(x *history.Sample, spans []history.Span) (op ledgerOp, ok bool) {
 	n := sort.Search(len(l.Ops), func(n int) bool { return spans[l.Ops[n].Span].Call > x.Time })
 	if n == 0 || l.Ops[n-1].Depth < 0 || spans[l.Ops[n-1].Span].Return > x.Sent {

@@ -15,6 +15,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/kept"
 )
 
+// This file is about the servers' data, as the witness has seen them. A sample is of some instant between Sent and
+// Time. Only masters are read: a replica may be behind.
+
 // NodeSamples are the samples of a history by node.
 type NodeSamples struct {
 	*View

@@ -41,7 +41,7 @@ func (r *capacitySweep) add(d Occupancy, waits bool) {
 	}
 }
 
-// Apply applies a change.
+// apply applies a change.
 func (r *capacitySweep) apply(m capacityMark) {
 	switch {
 	case !m.waits:

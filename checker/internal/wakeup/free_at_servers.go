@@ -68,7 +68,7 @@ func newFreeAtServers(v *bounds.View, s *servers.NodeSamples, o given.Options) *
 	return q
 }
 
-// Longest is the longest time for which acquire i waited without a reason.
+// longest is the longest time for which acquire i waited without a reason.
 func (q *freeAtServers) longest(i int32) (best segment.Segment) {
 	s := &q.H.Spans[i]
 	if _, known := q.free[s.Key]; !known {

@@ -15,6 +15,10 @@ import (
 	"github.com/lockchaos/lockchaos/promise"
 )
 
+// This file is about acquires of several keys, which take them one after the other: an acquire that has some of them
+// and waits for another keeps them from everyone else. A lock that states that it backs off
+// ([promise.MultiKeyBacksOff4s]) releases them and starts again.
+
 // For how long a lock that backs off keeps a key. Package lock waits for another key for at most 2 s, and for the reply
 // of a server that hangs for up to 5 s more (its default for Options.Timeout).
 const (

@@ -102,7 +102,7 @@ func (b *timeBounds) judge(f finding.Finding, bound time.Duration) {
 	}
 }
 
-// Waits reports whether the lock has a reason to let acquire s wait: its owner has no hold of the key, which a lock may
+// waits reports whether the lock has a reason to let acquire s wait: its owner has no hold of the key, which a lock may
 // refuse to grant twice, and there are as many permits as it asks for.
 func (b *timeBounds) waits(s *history.Span) bool {
 	if b.OwnerOrder[s.Owner] != ledger.OrdSequential {

@@ -51,16 +51,6 @@ const (
 	wakeSteps                   // acquits: while a slot migrates, each of many requests may be slow
 )
 
-func Rules() []string {
-	return []string{notWoken: "not-woken", notAdmitted: "not-admitted", tryRefused: "refused-try", tryWaited: "waited-try",
-		waitedNeverGrantable: "never-grantable", notReturned: "not-returned", waitUnused: "wait-unused",
-		requestStorm: "storm", dialStorm: "dials", wokenTooMany: "herd", gaveUp: "gave-up", failedWait: "failed-wait",
-		closedWait: "closed-wait", keptToItself: "no-turns", holdAndWait: "hold-and-wait", unanswered: "unanswered",
-		outcomeUnknown: "outcome-unknown", ownGrant: "own-grant", noReason: "no-reason", waitedWhileFree: "shown-free",
-		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late", wakeRights: "no-permission",
-		wakeShared: "shared-object", wakeAhead: "earlier-waiter", wakeSeveral: "several-locks", wakeSteps: "slow-requests"}
-}
-
 // Check looks for waiters that were not served although the lock had been released: the wake-up was lost, or went
 // to no waiter (redisson#4744: a reader is not woken when a writer releases). Free means that no client can have held
 // it, by the longest possible intervals (see package bounds). A wait that timed out counts like a wait that was served
@@ -145,59 +135,66 @@ func repliedLateOrCrashed(v *bounds.View, s *history.Span, t time.Duration) bool
 	})
 }
 
-// Words are the wordings of the rules of wake-up, except for the rules that [wakeUpViolation] words itself.
-func Words() map[int]finding.Wording {
-	return map[int]finding.Wording{
-		notReturned: {Rule: "an acquire returns when its wait ends",
+// Rules are the rules of wake-up, except for the rules that [wakeUpViolation] words itself.
+func Rules() finding.Rules {
+	return finding.Rules{
+		notReturned: {Name: "not-returned", Sentence: "an acquire returns when its wait ends",
 			Text: "client $client requested $lock at $call, and the acquire was still pending at $end, $length after the end " +
 				"of its wait"},
-		waitUnused: {Rule: "an acquire waits until its wait is over, or is refused with code " + history.CodeRefused,
+		waitUnused: {Name: "wait-unused", Sentence: "an acquire waits until its wait is over, or is refused with code " +
+			history.CodeRefused,
 			Text: "client $client requested $lock at $call, and got code $note at $return, $length before the end of its wait"},
-		notWoken: {X: finding.EndedHold, Rule: "a waiter for a free lock gets it",
+		notWoken: {Name: "not-woken", X: finding.EndedHold, Sentence: "a waiter for a free lock gets it",
 			Text: "client $client waited for $lock $during although no client held it: client $other had released it by $freed"},
-		notAdmitted: {Rule: "a request is granted if no other client is in its way",
+		notAdmitted: {Name: "not-admitted", Sentence: "a request is granted if no other client is in its way",
 			Text: "client $client waited for $what $during although $note"},
-		tryRefused: {Rule: "a request is granted if no other client is in its way",
+		tryRefused: {Name: "refused-try", Sentence: "a request is granted if no other client is in its way",
 			Text: "client $client was refused $what at $return, although $note"},
-		tryWaited: {Rule: "a try does not wait", Text: "client $client tried to acquire $lock at $call, and $note"},
-		ownGrant: {Rule: "an acquire does not wait for its own grant",
+		tryWaited: {Name: "waited-try", Sentence: "a try does not wait",
+			Text: "client $client tried to acquire $lock at $call, and $note"},
+		ownGrant: {Name: "own-grant", Sentence: "an acquire does not wait for its own grant",
 			Text: "client $client waited for $lock until $return, and returned what it had been granted, although no other " +
 				"client can have held it $during"},
-		waitedWhileFree: {Rule: "a waiter for a free lock gets it",
+		waitedWhileFree: {Name: "shown-free", Sentence: "a waiter for a free lock gets it",
 			Text: "client $client waited for $lock $during although the servers had no hold of it"},
-		waitedNeverGrantable: {Rule: "a request that can never be granted is refused at once",
+		waitedNeverGrantable: {Name: "never-grantable", Sentence: "a request that can never be granted is refused at once",
 			Text: "client $client waited $length to write $lock, although it held that lock for reading itself, all the time"},
-		gaveUp: {Rule: "a wait continues after a transient error",
+		gaveUp: {Name: "gave-up", Sentence: "a wait continues after a transient error",
 			Text: "client $client requested $lock at $start, and its wait ended with an error after $length, before it was " +
 				"over"},
-		outcomeUnknown: {Rule: "an acquire that a majority replies to has a known outcome",
+		outcomeUnknown: {Name: "outcome-unknown", Sentence: "an acquire that a majority replies to has a known outcome",
 			Text: "client $client requested $lock at $call, and after $length it was unknown whether it has it, although a " +
 				"majority of the servers was available"},
-		failedWait: {Rule: "an acquire of a free lock does not end with an error",
+		failedWait: {Name: "failed-wait", Sentence: "an acquire of a free lock does not end with an error",
 			Text: "client $client requested $lock at $call, and the acquire ended with an error, although the lock was free " +
 				"and the servers were available for $length of its wait ($start to $end)"},
-		noReason: {Rule: "the error of a wait that is over states the servers' replies",
+		noReason: {Name: "no-reason", Sentence: "the error of a wait that is over states the servers' replies",
 			Text: "client $client requested $lock at $call, and its wait ended after $length as if no server had replied, " +
 				"although no fault prevented a reply"},
-		closedWait: {Rule: "an acquire ends when its lock object is closed",
+		closedWait: {Name: "closed-wait", Sentence: "an acquire ends when its lock object is closed",
 			Text: "client $client requested $lock at $call and closed its lock object at $start, but the acquire returned " +
 				"only $length later"},
-		unanswered: {Rule: "a server that hangs does not delay operations on keys of other servers",
+		unanswered: {Name: "unanswered", Sentence: "a server that hangs does not delay operations on keys of other servers",
 			Text: "client $client had no reply to its $op of $lock after $length, although only servers that do not keep it " +
 				"were unavailable"},
-		keptToItself: {X: finding.OtherHold, Rule: "no program keeps the lock to itself while a client of another one waits",
+		keptToItself: {Name: "no-turns", X: finding.OtherHold,
+			Sentence: "no program keeps the lock to itself while a client of another one waits",
 			Text: "client $client waited for $lock $during, while it was granted again and again, and only to the program of " +
 				"client $other"},
-		holdAndWait: {X: finding.OtherOp,
-			Rule: "an acquire of several keys that has to wait for one of them does not keep the others",
+		holdAndWait: {Name: "hold-and-wait", X: finding.OtherOp,
+			Sentence: "an acquire of several keys that has to wait for one of them does not keep the others",
 			Text: "client $client waited for $lock $during although no client held it: only client $other can have had it, " +
 				"inside an acquire of several keys that waited for $note"},
+		requestStorm: {Name: "storm"}, dialStorm: {Name: "dials"}, wokenTooMany: {Name: "herd"},
+		wakeOutage: {Name: "outage"}, wakePaused: {Name: "waiter-paused"}, wakeLate: {Name: "replied-late"},
+		wakeRights: {Name: "no-permission"}, wakeShared: {Name: "shared-object"}, wakeAhead: {Name: "earlier-waiter"},
+		wakeSeveral: {Name: "several-locks"}, wakeSteps: {Name: "slow-requests"},
 	}
 }
 
 // wakeUpViolation puts a finding of [property.WakeUp] into words.
 func wakeUpViolation(v *bounds.View, f finding.Finding) property.Violation {
-	s, w := &v.H.Spans[f.Y], Words()[f.Rule]
+	s, w := &v.H.Spans[f.Y], Rules()[f.Rule]
 	switch f.Rule {
 	case requestStorm, dialStorm, wokenTooMany:
 		return cost.ExcessViolation(v, f)
@@ -212,13 +209,13 @@ func wakeUpViolation(v *bounds.View, f finding.Finding) property.Violation {
 		}
 	case tryWaited:
 		if s.Op == history.OpRelease || s.Op == history.OpRenew {
-			w.Rule = "a $noun takes no longer than its requests"
+			w.Sentence = "a $noun takes no longer than its requests"
 			w.Text = "client $client $did $lock at $start, and the $noun " +
 				finding.Either(s.Outcome == history.Info, "had not returned", "returned only") + " after $length"
 		}
 	case unanswered:
 		if v.Quorum {
-			w.Rule = "the replies of a majority decide the outcome"
+			w.Sentence = "the replies of a majority decide the outcome"
 			w.Text = "client $client had no reply to its $op of $lock after $length, although a majority of the servers had " +
 				"the hold, and was available"
 		}
