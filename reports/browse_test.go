@@ -46,7 +46,11 @@ func TestScriptDrawsTheSamePicture(t *testing.T) {
 		v.Start, v.End = ms(at), ms(at+1)
 		near.j.Results[0].Violations = append(near.j.Results[0].Violations, v)
 	}
-	for _, s := range browsedRuns(twoKeyRun(), near) {
+	edge := idleRun() // which ends at a tick
+	edge.hold(0, "own-0-bbbb", 0, holdTimes{500, 501, 999.6, 0})
+	edge.m.Scenario = "edge"
+	edge.number()
+	for _, s := range browsedRuns(twoKeyRun(), near, edge) {
 		t.Run(s.m.Scenario, func(t *testing.T) {
 			var drawn struct{ Before, After []shape }
 			d.Open(t, render(t, s.load(t), "html"), browser.Options{})
@@ -57,6 +61,11 @@ func TestScriptDrawsTheSamePicture(t *testing.T) {
 				return {Before: before, After: shapes()};`, &drawn)
 			if len(drawn.Before) < 20 {
 				t.Fatalf("%d shapes in the page", len(drawn.Before))
+			}
+			for _, x := range drawn.Before {
+				if strings.HasPrefix(x.What, "text axis") && x.X > 1176 {
+					t.Errorf("%+v is not inside of the picture", x)
+				}
 			}
 			if diff := cmp.Diff(drawn.Before, drawn.After, cmp.Comparer(func(a, b float64) bool {
 				return math.Abs(a-b) < 0.25

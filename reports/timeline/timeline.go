@@ -210,8 +210,9 @@ func (t *Timeline) axis() {
 	}
 	for _, at := range all {
 		t.D.line(at, t.top-6, t.y, `class="tick"`)
-		t.D.label(at, 0, t.top-12, format.Tick(at, step), `class="axis"`)
-		t.D.label(at, 0, t.y+16, format.Tick(at, step), `class="axis"`)
+		mid := min(t.D.x(at), pictureWidth-24) // inside of the picture
+		t.D.text(mid, t.top-12, format.Tick(at, step), `class="axis"`)
+		t.D.text(mid, t.y+16, format.Tick(at, step), `class="axis"`)
 	}
 }
 

@@ -462,8 +462,9 @@
     var t = ticks(from, until, 9);
     t.at.forEach(function (at) {
       line(at, top - 6, y, 'class="tick"');
-      text(x(at), top - 12, tickText(at, t.step), 'class="axis"');
-      text(x(at), y + 16, tickText(at, t.step), 'class="axis"');
+      var mid = Math.min(x(at), W - 24); // inside of the picture
+      text(mid, top - 12, tickText(at, t.step), 'class="axis"');
+      text(mid, y + 16, tickText(at, t.step), 'class="axis"');
     });
   }
   function markers() {
