@@ -221,16 +221,15 @@ func runSuite(c *cobra.Command, s streams, o suiteOptions, args []string) error 
 		o.Args = append(o.Args, "--lock", o.Lock)
 	}
 	o.Missing = missingOn(o.Backend)
-	var latest atomic.Pointer[suite.Suite]
-	latest.Store(new(suite.Suite))
-	o.Watch = func(done suite.Suite) { latest.Store(&done) }
+	var latest atomic.Pointer[suite.Progress]
+	latest.Store(new(suite.Progress))
+	o.Watch = func(p suite.Progress) { latest.Store(&p) }
 	o.Note = func(text string) { s.note("%s", text) }
 	ctx, stop := interruptible(c.Context(), s)
 	defer stop()
-	total := int64(len(o.Scenarios) * o.Repeat / max(o.Options.Shard.Of, 1))
 	s.note("%s, seed %d, backend %s, shard %s", format.Count(len(o.Scenarios), "scenario"), o.Seed, o.Backend,
 		o.Options.Shard)
-	line := console.ShowStatus(s.err, func() console.Status { return suiteStatus(latest.Load(), total) })
+	line := console.ShowStatus(s.err, func() console.Status { return suiteStatus(latest.Load()) })
 	all, err := suite.Run(ctx, o.Options)
 	line.End()
 	if note := simulatedInCI(all); note != "" {
@@ -269,9 +268,8 @@ func simulatedInCI(all suite.Suite) string {
 }
 
 // suiteStatus is the status line of a suite.
-func suiteStatus(done *suite.Suite, total int64) console.Status {
-	n := int64(len(done.Rows))
-	return console.Status{Text: "suite", Done: n, Total: max(total, n), Count: n, Noun: "run", More: done.Sentence()}
+func suiteStatus(p *suite.Progress) console.Status {
+	return console.Status{Text: "suite", Done: int64(len(p.Suite.Rows)), Total: int64(p.Total), More: p.Sentence()}
 }
 
 // publishSuite writes the files of a suite, prints the result and returns the exit code. The result is printed also if

@@ -13,7 +13,7 @@ import (
 // A status line appears after statusDelay and is redrawn every redrawEvery. A
 // log gets a line every logEvery: one each 100 ms floods CI logs (grafana/k6#1376).
 const (
-	statusDelay = 2 * time.Second
+	statusDelay = time.Second
 	redrawEvery = 200 * time.Millisecond
 	logEvery    = 10 * time.Second
 )

@@ -24,7 +24,7 @@ func TestStatusLine(t *testing.T) {
 		{"a log gets a line each ten seconds", 0, []time.Duration{10 * time.Second, 15 * time.Second, 20 * time.Second},
 			[]int64{20, 30, 40}, "  10.0s  reading: 20 %, 20,000 events, 2,000 events/s\n" +
 				"  20.0s  reading: 40 %, 40,000 events, 2,000 events/s\n"},
-		{"a terminal gets no line in the first two seconds", 80, []time.Duration{1900 * time.Millisecond}, []int64{90}, ""},
+		{"a terminal gets no line in the first second", 80, []time.Duration{900 * time.Millisecond}, []int64{90}, ""},
 		{"a terminal is redrawn", 80, []time.Duration{2 * time.Second, 3 * time.Second}, []int64{10, 20},
 			"\r   2.0s  reading: 10 %, 10,000 events, 5,000 events/s\x1b[K" +
 				"\r   3.0s  reading: 20 %, 20,000 events, 10,000 events/s\x1b[K\r\x1b[K"},

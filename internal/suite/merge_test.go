@@ -186,7 +186,7 @@ func TestMergeKilledTwice(t *testing.T) {
 	}
 	killed := func(s Suite) string {
 		dir := t.TempDir()
-		if err := (Progress{3, s.Started.Add(time.Second), s}).write(dir); err != nil {
+		if err := (Progress{Total: 3, Updated: s.Started.Add(time.Second), Suite: s}).write(dir); err != nil {
 			t.Fatal(err)
 		}
 		return dir
@@ -230,7 +230,7 @@ func TestMergeSupersededRun(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, s.Rows[0].Run), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := (Progress{2, s.Started, s}).write(dir); err != nil {
+		if err := (Progress{Total: 2, Updated: s.Started, Suite: s}).write(dir); err != nil {
 			t.Fatal(err)
 		}
 		dirs = append(dirs, dir)
@@ -249,7 +249,7 @@ func TestMergeIncompleteProgress(t *testing.T) {
 	for _, s := range []Suite{{Format: Format}, {Format: Format, Missing: []Shard{{1, 2}}}} {
 		s.Started = time.Unix(2, 0)
 		dir := t.TempDir()
-		if err := errors.Join(whole.Write(dir), (Progress{3, s.Started, s}).write(dir)); err != nil {
+		if err := errors.Join(whole.Write(dir), (Progress{Total: 3, Updated: s.Started, Suite: s}).write(dir)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Merge([]string{dir}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "lists no shards") {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -20,6 +21,26 @@ type Progress struct {
 	Total   int       `json:"total"` // rows that there will be
 	Updated time.Time `json:"updated"`
 	Suite   Suite     `json:"suite"` // with the rows so far
+	// Running are the titles of the scenarios that run, in the order in which they began.
+	Running []string `json:"running,omitempty"`
+}
+
+// Left is how many rows have not begun.
+func (p Progress) Left() int { return p.Total - len(p.Suite.Rows) - len(p.Running) }
+
+// Sentence says how many rows are left, what became of the others, and what runs.
+func (p Progress) Sentence() string {
+	var parts []string
+	if n := p.Left(); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d left", n))
+	}
+	if len(p.Suite.Rows) > 0 {
+		parts = append(parts, p.Suite.Sentence())
+	}
+	if len(p.Running) > 0 {
+		parts = append(parts, "running "+strings.Join(p.Running, ", "))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // ReadProgress reads the progress of the suite in a directory. The error wraps [fs.ErrNotExist] if none is running.
@@ -45,5 +66,5 @@ func (p Progress) write(dir string) error {
 // Page writes the page of a suite that is running.
 func (p Progress) Page(w io.Writer) error {
 	return p.Suite.page(w, fmt.Sprintf("running, %d of %d done at %s: %s", len(p.Suite.Rows), p.Total,
-		p.Updated.UTC().Format(time.TimeOnly), p.Suite.Sentence()))
+		p.Updated.UTC().Format(time.TimeOnly), p.Sentence()))
 }

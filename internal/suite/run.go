@@ -44,8 +44,8 @@ type Options struct {
 	Judged func(Row, *rundir.Dir) (keep bool)
 	// Missing says why a scenario cannot run here; "": it can. nil: all can.
 	Missing func(Scenario) string
-	// Watch is called after each row. nil: it is not.
-	Watch func(Suite)
+	// Watch is called when a row begins or ends, by one goroutine at a time. nil: it is not.
+	Watch func(Progress)
 	// Note is called with a text for people about a limitation of the suite; it may be called by several goroutines at
 	// once. nil: it is not.
 	Note func(string)
@@ -76,8 +76,9 @@ type suiteRun struct {
 	deadline time.Time // zero: none
 	unlocked sync.Once // the note that the file system has no locks
 
-	mu      sync.Mutex // guards suite and written
+	mu      sync.Mutex // guards suite, running and written
 	suite   Suite
+	running []task
 	written time.Time // when the progress was written last
 }
 
@@ -105,14 +106,22 @@ func Run(ctx context.Context, o Options) (Suite, error) {
 	}
 	tasks := r.tasks()
 	r.suite.Rows = make([]Row, len(tasks))
-	r.progress(time.Now())
+	r.changed(func() {})
 	var workers errgroup.Group
 	workers.SetLimit(o.Jobs)
 	if !o.InOrder {
 		tasks = longestFirst(tasks)
 	}
 	for _, t := range tasks {
-		workers.Go(func() error { r.add(t, r.row(ctx, t)); return nil })
+		workers.Go(func() error {
+			r.changed(func() { r.running = append(r.running, t) })
+			row := r.row(ctx, t)
+			r.changed(func() {
+				r.suite.Rows[t.order] = row
+				r.running = slices.DeleteFunc(r.running, func(x task) bool { return x.order == t.order })
+			})
+			return nil
+		})
 	}
 	_ = workers.Wait() // no row is an error
 	r.suite.sortRows()
@@ -147,30 +156,27 @@ func longestFirst(tasks []task) []task {
 	return sorted
 }
 
-func (r *suiteRun) add(t task, row Row) {
+// changed makes a change of what runs and what is done, reports it, and writes it from time to time, for chaos serve,
+// and for Merge if the suite is killed. Without an error: the results are written at the end.
+func (r *suiteRun) changed(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.suite.Rows[t.order] = row
+	change()
+	now := time.Now()
+	p := Progress{Total: len(r.suite.Rows), Updated: now.UTC(), Suite: r.suite}
+	p.Suite.Rows = slices.DeleteFunc(slices.Clone(r.suite.Rows), func(r Row) bool { return r.Scenario == "" })
+	for _, t := range r.running {
+		p.Running = append(p.Running, t.scenario.Title())
+	}
 	if r.Watch != nil {
-		r.Watch(r.done())
+		r.Watch(p)
 	}
-	if now := time.Now(); now.Sub(r.written) >= progressEvery {
-		r.written = now
-		r.progress(now)
+	if first := len(p.Suite.Rows) == 0; first || now.Sub(r.written) >= progressEvery {
+		if !first {
+			r.written = now
+		}
+		_ = p.write(r.Out)
 	}
-}
-
-// done is the suite with the rows so far.
-func (r *suiteRun) done() Suite {
-	done := r.suite
-	done.Rows = slices.DeleteFunc(slices.Clone(r.suite.Rows), func(r Row) bool { return r.Scenario == "" })
-	return done
-}
-
-// progress writes the rows so far, for chaos serve, and for Merge if the suite is killed. Without an error: the results
-// are written at the end.
-func (r *suiteRun) progress(now time.Time) {
-	_ = Progress{len(r.suite.Rows), now.UTC(), r.done()}.write(r.Out)
 }
 
 // row makes a row, with as many attempts as the options allow.

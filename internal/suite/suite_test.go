@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -286,26 +285,6 @@ func TestInterruptedRun(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Join(o.Out, RunsDir)); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
-	}
-}
-
-// TestProgress: a suite that is running can be shown, and an ended one leaves no progress.
-func TestProgress(t *testing.T) {
-	o := options(t, "safe-a", "safe-b", "unsafe-c")
-	o.Jobs = 1
-	var seen []Progress
-	o.Watch = func(Suite) {
-		if p, err := ReadProgress(os.DirFS(o.Out)); err == nil {
-			seen = append(seen, p)
-		}
-	}
-	s := run(t, o)
-	if len(seen) != 3 || seen[0].Total != 3 || len(seen[0].Suite.Rows) != 0 || len(seen[1].Suite.Rows) != 1 {
-		t.Errorf("progress at the start, and after the first row: %+v", seen)
-	}
-	written(t, s, o.Out)
-	if _, err := ReadProgress(os.DirFS(o.Out)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("after the end: %v", err)
 	}
 }
 
