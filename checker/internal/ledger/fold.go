@@ -289,7 +289,6 @@ func (b *holdFold) acquiredAtOnce(i int32, r *history.Span) bool {
 func (b *holdFold) renew(i int32, s *history.Span) {
 	switch {
 	case s.Outcome == history.Fail && !s.Held:
-		b.Unrenewed = append(b.Unrenewed, s)
 		b.lose(s)
 	case s.Outcome == history.OK && (s.Valid != 0 || s.Lease > 0):
 		b.promise(s.Owner, s.Key, segment.Of(s.Return, b.PromisedBy(i)), s.Lease)

@@ -77,7 +77,9 @@ func (b *holdFold) losePermits(s *history.Span) {
 	var only *Hold
 	n := 0
 	b.eachOf(s, func(_ int32, h *Hold) bool {
-		b.refuse(h, s, s.Call, s.Invoked)
+		if h.Ending != EndLost {
+			b.refuse(h, s, s.Call, s.Invoked)
+		}
 		b.close(h)
 		only = h
 		n++

@@ -34,7 +34,6 @@ type View struct {
 	Parts         map[int32][]PartialReturn     // by hold: permits that were returned before the rest
 	Promised      map[int32]time.Duration       // by span: core of a lost hold that ended before that was known
 	leaseStarts   map[int32]property.LeaseStart // by span, see countLeases
-	Unrenewed     []*history.Span               // renewals that were refused: the hold is lost
 	Kind          property.LockKind             // see [property.Options.LockKind]
 	Quorum        bool                          // several servers decide about a key
 	Fair          bool                          // the lock queues its waiters

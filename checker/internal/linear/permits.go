@@ -23,12 +23,13 @@ type permitHold struct {
 	ending                    ledger.Ending
 }
 
-// permitFold finds the permitHolds of a semaphore, in the order of effects.
+// permitFold finds the permitHolds of a semaphore, in the order of effects. Which holds were lost, and when, is in the
+// ledger.
 type permitFold struct {
 	*bounds.View
-	k        *KeyOps
-	owner    map[int32]*permitOwner
-	byClient map[int][]int32 // owners that acquired since the client last crashed; nil: no client crashes
+	k     *KeyOps
+	owner map[int32]*permitOwner
+	lost  map[int32]time.Duration // by acquire of a lost hold: when it ended
 }
 
 type permitOwner struct {
@@ -41,11 +42,11 @@ type permitOwner struct {
 
 // preparePermits finds the permitHolds of a semaphore, and the facts about lost ones that the search needs.
 func preparePermits(v *bounds.View, k *KeyOps) {
-	d := permitFold{View: v, k: k, owner: make(map[int32]*permitOwner)}
+	d := permitFold{View: v, k: k, owner: make(map[int32]*permitOwner), lost: make(map[int32]time.Duration)}
 	k.epochs, k.Drops, k.dropped, k.Orphans = make(epochs), nil, nil, nil
 	k.permitHolds = make([]permitHold, 0, len(k.Spans)/2)
 	type mark struct {
-		at, effect int32 // event, and span or -1 minus the notice or, after the notices, the refused renewal
+		at, effect int32 // event, and span or -1 minus the hold that was lost
 	}
 	marks := make([]mark, 0, len(k.Spans))
 	for i, s := range refs.At(v.H.Spans, k.Spans) {
@@ -57,27 +58,21 @@ func preparePermits(v *bounds.View, k *KeyOps) {
 			marks = append(marks, mark{s.Ended, i})
 		}
 	}
-	for i, n := range refs.All(v.H.Notices) {
-		if n.F == history.Crash || (n.F == history.Lost && n.Key == k.key) {
-			marks = append(marks, mark{n.Index, -i - 1})
-			if n.F == history.Crash && d.byClient == nil {
-				d.byClient = make(map[int][]int32)
-			}
+	for i, h := range refs.At(v.Holds, v.ByKey[k.key]) {
+		n := v.NoticeAt(h.EndEvent)
+		if h.EndEvent < 0 || h.Ending != ledger.EndLost && n == nil {
+			continue
 		}
-	}
-	for n, s := range v.Unrenewed {
-		if s.Key == k.key {
-			marks = append(marks, mark{s.Ended, int32(-n - 1 - len(v.H.Notices))})
+		marks = append(marks, mark{h.EndEvent, -i - 1})
+		if d.lost[h.Span] = h.Core; n != nil { // it may be older than the record of the grant
+			d.lost[h.Span] = min(h.Core, n.Time)
 		}
 	}
 	slices.SortFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
 	for _, m := range marks {
-		switch n := int(-m.effect-1) - len(v.H.Notices); {
-		case n >= 0:
-			s := v.Unrenewed[n]
-			d.lose(d.of(s.Owner), s.Owner, s.Return, s.Ended, s.Process)
+		switch {
 		case m.effect < 0:
-			d.notice(&v.H.Notices[-m.effect-1])
+			d.lose(&v.Holds[-m.effect-1])
 		case v.H.Spans[m.effect].Op == history.OpRelease:
 			d.release(m.effect, &v.H.Spans[m.effect])
 		default:
@@ -118,10 +113,6 @@ func (d *permitFold) acquire(i int32, s *history.Span) {
 		d.k.epochs.begin(s.Owner, s.Ended)
 		p.regranted = true
 	}
-	if d.byClient != nil {
-		who := s.Process.Client(d.H.Clients)
-		d.byClient[who] = append(d.byClient[who], s.Owner)
-	}
 	p.open = append(p.open, int32(len(d.k.permitHolds)))
 	d.k.permitHolds = append(d.k.permitHolds, permitHold{asked: s.Call, from: s.Return, core: segment.Never,
 		freeBy:  segment.Never,
@@ -129,14 +120,10 @@ func (d *permitFold) acquire(i int32, s *history.Span) {
 }
 
 func (d *permitFold) release(i int32, s *history.Span) {
+	if s.Outcome == history.Fail { // nothing has changed, or the permits are lost
+		return
+	}
 	p := d.of(s.Owner)
-	if s.Outcome == history.Fail && s.Held { // refused, and nothing has changed
-		return
-	}
-	if s.Outcome == history.Fail { // the servers no longer know these permits
-		d.lose(p, s.Owner, s.Call, s.Invoked, s.Process)
-		return
-	}
 	d.checkInstant(p, s.Call, -s.Permits)
 	how := ledger.EndUnknown
 	if s.Outcome == history.OK {
@@ -168,49 +155,29 @@ func (d *permitFold) release(i int32, s *history.Span) {
 	}
 }
 
-func (d *permitFold) notice(n *history.Notice) {
-	if n.F == history.Lost {
-		d.lose(d.of(n.Owner), n.Owner, n.Time, n.Index, n.Process)
+// lose ends the lost holds of the owner of one of them.
+func (d *permitFold) lose(h *ledger.Hold) {
+	p, first := d.of(h.Owner), segment.Never
+	p.open = slices.DeleteFunc(p.open, func(i int32) bool {
+		y := &d.k.permitHolds[i]
+		end, is := d.lost[y.span]
+		if is {
+			y.core, y.ending = end, ledger.EndLost
+			first = min(first, end)
+		}
+		if is && p.at == end && p.acquired != 0 { // see checkInstant
+			d.k.Exact = false
+		}
+		return is
+	})
+	if first == segment.Never {
 		return
 	}
-	who := n.Process.Client(d.H.Clients)
-	owners := d.byClient[who]
-	delete(d.byClient, who)
-	slices.Sort(owners)
-	for _, owner := range slices.Compact(owners) {
-		p := d.owner[owner]
-		switch {
-		case len(p.open) == 0:
-		case d.Client(d.k.permitHolds[p.open[0]].span) == who:
-			d.lose(p, owner, n.Time, n.Index, n.Process)
-		default: // its oldest permits are another client's
-			d.byClient[who] = append(d.byClient[who], owner)
-		}
-	}
-}
-
-// lose ends all holds of an owner: at t, or with their promise where the view ends them with it.
-func (d *permitFold) lose(p *permitOwner, owner int32, t time.Duration, event int32, process history.Process) {
-	if len(p.open) == 0 {
-		return
-	}
-	if p.at == t && p.acquired != 0 { // see checkInstant
-		d.k.Exact = false
-	}
-	first := t
-	for _, y := range refs.At(d.k.permitHolds, p.open) {
-		y.core, y.ending = t, ledger.EndLost
-		if end, is := d.Promised[y.span]; is {
-			y.core = min(t, end)
-		}
-		first = min(first, y.core)
-	}
-	d.k.dropped = append(d.k.dropped, event)
-	d.k.Drops = append(d.k.Drops, search.Op{Call: first, Return: segment.Never, Owner: owner,
-		Epoch:   d.k.epochs.of(owner, event),
-		Span:    -1,
-		Process: process, Kind: search.OpHoldLost, Unknown: true, Permits: 1, Depth: -1})
-	p.open, p.lost, p.regranted = p.open[:0], true, false
+	d.k.dropped = append(d.k.dropped, h.EndEvent)
+	d.k.Drops = append(d.k.Drops, search.Op{Call: first, Return: segment.Never, Owner: h.Owner,
+		Epoch: d.k.epochs.of(h.Owner, h.EndEvent), Span: -1, Process: d.H.Spans[h.Span].Process,
+		Kind: search.OpHoldLost, Unknown: true, Permits: 1, Depth: -1})
+	p.lost, p.regranted = true, false
 }
 
 // SweepPermits finds the grants without enough permits. It is exact if the key is: to acquire permits as late and to
