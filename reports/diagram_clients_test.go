@@ -58,8 +58,8 @@ func TestDiagramKnowsRequestsAndModes(t *testing.T) {
 		{"modes", shared(history.Value{Mode: "read"}, history.Value{Mode: "read"}, history.Value{Mode: "write"}), 40,
 			unsampled + "client 0 and client 1 believe they hold, reading · client 2 believes it holds, writing · " +
 				"2 more nodes and 3 more clients not drawn"},
-		{"permits", shared(history.Value{Permits: 1}, history.Value{Permits: 2}), 40, unsampled +
-			"client 0 believes it holds, 1 permit · client 1 believes it holds, 2 permits · 2 more nodes"},
+		{"permits", shared(history.Value{Permits: 1}, history.Value{Permits: 2}, history.Value{Permits: 2}), 40, unsampled +
+			"client 0 believes it holds, 1 permit · client 1 and client 2 believe they hold, 2 permits each · 2 more nodes"},
 	}.check(t)
 }
 

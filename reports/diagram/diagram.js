@@ -155,7 +155,7 @@ function lockDiagram(env) {
     return order.map(function (text) {
       var who = names[text], last = who.length - 1;
       if (!last) return who[0] + ' ' + text;
-      return who.slice(0, last).join(', ') + ' and ' + who[last] + ' ' + text.replace('believes it holds', 'believe they hold')
+      return who.slice(0, last).join(', ') + ' and ' + who[last] + ' ' + text.replace(/holds, \d+ permits?/, '$& each').replace('believes it holds', 'believe they hold')
         .replace('waits', 'wait').replace('releases', 'release').replace('does not reply', 'do not reply');
     });
   }

@@ -3,6 +3,7 @@ package diagram
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -96,8 +97,11 @@ func grouped(cards []Card, predicate func(*Card) string) []string {
 	return order
 }
 
+var permits = regexp.MustCompile(`holds, \d+ permits?`)
+
 // plural is the predicate of several clients or nodes.
 func plural(text string) string {
+	text = permits.ReplaceAllString(text, "$0 each")
 	return strings.NewReplacer("believes it holds", "believe they hold", "waits", "wait", "releases", "release",
 		"does not reply", "do not reply").Replace(text)
 }
