@@ -36,6 +36,7 @@ type shownBug struct {
 var trackers = map[string]string{
 	"redisson": "redisson/redisson", "redsync": "go-redsync/redsync", "node-redlock": "mike-marcacci/node-redlock",
 	"redlock-rb": "leandromoreira/redlock-rb", "open-match": "googleforgames/open-match",
+	"etcd": "etcd-io/etcd", "kazoo": "python-zk/kazoo",
 }
 
 // sameBug are the hypotheses about a bug that a tracker knows by another text.

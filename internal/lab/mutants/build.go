@@ -34,22 +34,22 @@ func Build(ctx context.Context, root, dir string, rows []Row) (*Programs, error)
 	return p, p.build(ctx, p.shared, files)
 }
 
-// Command is a program with the row applied, and its environment. The zero row is no change.
-func (p *Programs) Command(ctx context.Context, r Row) (command []string, env string, err error) {
+// Command is the path of a program with the row applied, and its environment. The zero row is no change.
+func (p *Programs) Command(ctx context.Context, r Row) (program, env string, err error) {
 	if !p.alone[r.Name] {
-		return []string{p.shared, "worker"}, Switch + "=" + r.Name, nil
+		return p.shared, Switch + "=" + r.Name, nil
 	}
 	source, err := os.ReadFile(filepath.Join(p.Root, "lock", r.File))
 	if err != nil {
-		return nil, "", fmt.Errorf("planting %s: %w", r.Name, err)
+		return "", "", fmt.Errorf("planting %s: %w", r.Name, err)
 	}
 	text, err := r.Apply(string(source))
 	if err != nil {
-		return nil, "", err
+		return "", "", err
 	}
-	program := filepath.Join(p.Dir, r.Name)
+	program = filepath.Join(p.Dir, r.Name)
 	err = p.build(ctx, program, map[string]string{r.File: text})
-	return []string{program, "worker"}, Switch + "=", err
+	return program, Switch + "=", err
 }
 
 // build builds cmd/chaos with files in place of package lock's.

@@ -39,7 +39,8 @@ func covered() string {
 	return strings.Join(all, ",")
 }
 
-// Cover explores every target of every kind with so many seeds and returns the executed parts of package lock.
+// Cover explores every simulated scenario of every kind with so many seeds and returns the executed parts of package
+// lock.
 func Cover(ctx context.Context, root, dir string, all Targets, seeds int) (Coverage, error) {
 	program, data := filepath.Join(dir, "chaos-cover"), filepath.Join(dir, "coverage")
 	if err := os.RemoveAll(data); err != nil {
@@ -87,7 +88,7 @@ func (c *Coverage) jobs(all Targets) ([]byte, error) {
 	seen := map[string]bool{}
 	for _, kind := range kinds() {
 		for _, t := range all[kind] {
-			if seen[t.String()] {
+			if seen[t.String()] || t.drawn != nil || t.OnServers() {
 				continue
 			}
 			seen[t.String()] = true

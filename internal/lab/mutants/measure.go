@@ -53,23 +53,26 @@ const firstSeeds = 16
 func (m *Measurer) Measure(ctx context.Context, r Row) (Result, error) {
 	out := Result{Name: r.Name}
 	targets := m.Targets.Of(r)
-	pool, err := m.open(ctx, r)
+	of, err := m.open(ctx, r)
 	if err != nil {
 		return out, err
 	}
-	defer pool.Close()
+	defer of.pool.Close()
 	next := m.First
 	for seeds := 1; ; seeds = min(2*seeds, 16) {
 		ran := false
 		for _, t := range targets {
-			if ran = true; out.CPU >= m.Budget {
+			if ran = true; m.spent(t, out) {
 				return out, nil
 			}
 			first, n := next, seeds
 			if rank(r.First, t) < len(r.First) {
 				first, n = m.First+firstSeeds*(next-m.First), max(seeds, firstSeeds)
 			}
-			if err := m.explore(ctx, pool, t, first, n, &out); err != nil || out.Convicted {
+			if t.OnServers() {
+				n = min(n, serverSeeds)
+			}
+			if err := m.explore(ctx, of, t, first, n, &out); err != nil || out.Convicted {
 				return out, err
 			}
 		}
@@ -79,35 +82,49 @@ func (m *Measurer) Measure(ctx context.Context, r Row) (Result, error) {
 	}
 }
 
-func (m *Measurer) open(ctx context.Context, r Row) (*explore.Pool, error) {
-	command, env, err := m.Programs.Command(ctx, r)
-	if err != nil {
-		return nil, err
+// spent reports whether out has used up what a row may use.
+func (m *Measurer) spent(t Target, out Result) bool {
+	if t.OnServers() {
+		return out.Runs >= serverRuns
 	}
-	return explore.Open(command, 1, env)
+	return out.CPU >= m.Budget
+}
+
+func (m *Measurer) open(ctx context.Context, r Row) (p program, err error) {
+	if p.path, p.env, err = m.Programs.Command(ctx, r); err == nil {
+		p.pool, err = explore.Open([]string{p.path, "worker"}, 1, p.env)
+	}
+	return p, err
 }
 
 // explore makes runs of t, as chaos explore does, and adds their results to out.
 func (m *Measurer) explore(
-	ctx context.Context, pool *explore.Pool, t Target, first uint64, seeds int, out *Result,
+	ctx context.Context, of program, t Target, first uint64, seeds int, out *Result,
 ) error {
 	known := m.known(t)
-	limited, stop := context.WithTimeout(ctx, wallFactor*m.Budget)
+	limit := wallFactor * m.Budget
+	if t.OnServers() {
+		limit = time.Duration(seeds) * serverTime
+	}
+	limited, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	var report explore.Report
 	o := t.exploration(first, seeds)
 	o.Watch = func(r explore.Report) {
 		report = r
-		if _, ok := convicting(r, t, known); ok || out.CPU+r.CPU >= m.Budget {
+		if _, ok := convicting(r, t, known); ok || m.spent(t, Result{Runs: out.Runs + r.Runs, CPU: out.CPU + r.CPU}) {
 			stop()
 		}
 	}
-	_, err := explore.Explore(limited, pool, o)
+	_, err := of.explore(limited, t, o)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if errors.Is(limited.Err(), context.DeadlineExceeded) {
 		out.CPU = m.Budget // it is so slow that the rest would not fit
+		if t.OnServers() {
+			out.Runs, out.Failed = serverRuns, out.Failed+1
+		}
 		return nil
 	}
 	out.Runs += report.Runs
@@ -133,11 +150,14 @@ func (m *Measurer) explore(
 	if t.drawn != nil { // each seed is another scenario
 		first = f.Seed
 	}
-	same, err := m.unmodified(ctx, t, first, int(f.Seed-first)+1)
-	if err != nil {
-		return err
+	if !t.OnServers() { // there, the same seed makes another run
+		same, err := m.unmodified(ctx, t, first, int(f.Seed-first)+1)
+		if err != nil {
+			return err
+		}
+		base = violated(same, base)
 	}
-	if f, ok = convicting(report, t, violated(same, base)); ok {
+	if f, ok = convicting(report, t, base); ok {
 		out.Convicted, out.By, out.Seed = true, t, f.Seed
 		out.Property, out.Rule, out.Sentence = f.Kind.Property, f.Kind.Rule, f.Sentence
 	}
@@ -170,7 +190,11 @@ func (m *Measurer) baselineOf(ctx context.Context, t Target) baseline {
 	}
 	if m.baseline[t.String()] == nil {
 		m.baseline[t.String()] = sync.OnceValues(func() (map[checker.Property]bool, error) {
-			r, err := m.unmodified(ctx, t, m.First, baselineSeeds)
+			seeds := baselineSeeds
+			if t.OnServers() {
+				seeds = serverSeeds
+			}
+			r, err := m.unmodified(ctx, t, m.First, seeds)
 			if err != nil { // it ends the measurement
 				return nil, err
 			}
@@ -199,12 +223,12 @@ func (m *Measurer) Unexpected(ctx context.Context, t Target, seeds int) (all []e
 
 // unmodified explores some seeds of t without a planted bug.
 func (m *Measurer) unmodified(ctx context.Context, t Target, first uint64, seeds int) (explore.Report, error) {
-	pool, err := m.open(ctx, Row{})
+	of, err := m.open(ctx, Row{})
 	if err != nil {
 		return explore.Report{}, err
 	}
-	defer pool.Close()
-	return explore.Explore(ctx, pool, t.exploration(first, seeds))
+	defer of.pool.Close()
+	return of.explore(ctx, t, t.exploration(first, seeds))
 }
 
 // violated are the properties in known and the ones that r violates.

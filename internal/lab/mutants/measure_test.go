@@ -59,14 +59,14 @@ func sameRuns(t *testing.T, m *Measurer) {
 		string(checker.Exclusion): {Outcome: string(checker.Holds), Because: "a test"},
 	}
 	target := Target{Scenario: s.Name, scenario: s}
-	pool, err := m.open(t.Context(), Row{})
+	of, err := m.open(t.Context(), Row{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pool.Close()
+	defer of.pool.Close()
 	m.baseline[target.String()] = func() (map[checker.Property]bool, error) { return nil, nil }
 	var out Result
-	if err := m.explore(t.Context(), pool, target, 1, 4, &out); err != nil || out.Convicted || out.Runs == 0 {
+	if err := m.explore(t.Context(), of, target, 1, 4, &out); err != nil || out.Convicted || out.Runs == 0 {
 		t.Errorf("without a planted bug: %+v, error %v", out, err)
 	}
 	found, runs, err := m.Unexpected(t.Context(), target, 4)

@@ -6,10 +6,14 @@ import (
 	"time"
 )
 
-// Draw returns about one of share rows, which of them depends on text, such as the id of a commit.
+// Draw returns about one of share rows that can be simulated, which of them depends on text, such as the id of a
+// commit.
 func Draw(rows []Row, text string, share uint64) []Row {
 	var drawn []Row
 	for _, r := range rows {
+		if r.OnServers() {
+			continue
+		}
 		sum := sha256.Sum256([]byte(text + " " + r.Name))
 		if binary.BigEndian.Uint64(sum[:])%share == 0 {
 			drawn = append(drawn, r)

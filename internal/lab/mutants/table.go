@@ -1,5 +1,5 @@
-// Package mutants measures the detection power of the harness: it plants bugs in package lock, one at a time, explores
-// scenarios with each, and counts how many are convicted.
+// Package mutants measures the detection power of the harness: it plants bugs in package lock and the packages below
+// it, one at a time, explores scenarios with each, and counts how many are convicted.
 //
 // Read [Row] first, then [Build], which makes one program of all of them, and [Measurer.Measure].
 package mutants
@@ -14,11 +14,12 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Row is one change to package lock: a planted bug, or a harmless change that must not be convicted.
+// Row is one change to package lock or to a package below it: a planted bug, or a harmless change that must not be
+// convicted.
 type Row struct {
 	Name     string `yaml:"name"`
 	Kind     string `yaml:"-"`        // of lock: the name of the file that has the row
-	File     string `yaml:"file"`     // in package lock
+	File     string `yaml:"file"`     // in directory lock, such as etcd/claim.go
 	Old      string `yaml:"old"`      // occurs exactly once in File
 	New      string `yaml:"new"`      // takes its place
 	Harm     string `yaml:"harm"`     // how it harms a user
@@ -34,10 +35,20 @@ type Row struct {
 //go:embed rows
 var rowFiles embed.FS
 
+// Kinds of lock that are packages below lock.
+const (
+	zooKeeper = "zookeeper"
+	etcd      = "etcd"
+)
+
+// OnServers reports whether the row can only be run on real servers.
+func (r Row) OnServers() bool { return r.Kind == etcd }
+
 // kinds are the kinds of lock, in the order in which tables list them.
 func kinds() []string {
 	return []string{
 		"mutex", "non-reentrant", "fencing", "quorum", "fair", "readers-writer", "semaphore", "multi", "latch",
+		zooKeeper, etcd,
 	}
 }
 

@@ -31,6 +31,9 @@ func DrawnTargets() (Targets, error) {
 	all := Targets{}
 	for _, kind := range kinds() {
 		names := locksOf(kind)
+		if kind == etcd {
+			continue // it is not simulated
+		}
 		if kind == "non-reentrant" {
 			names = append(names, refusing()...)
 		}
@@ -95,6 +98,10 @@ func locksOf(kind string) []string {
 		return []string{"redlock"}
 	case "semaphore":
 		return []string{"permits", "semaphore", "fair-permits"}
+	case zooKeeper:
+		return []string{"zk-mutex", "zk-readers-writer", "zk-semaphore", "zk-multi"}
+	case etcd:
+		return []string{"etcd-mutex", "etcd-readers-writer", "etcd-semaphore", "etcd-multi"}
 	}
 	return []string{kind}
 }
@@ -106,15 +113,23 @@ func refusing() []string { return []string{"fair", "readers-writer", "multi"} }
 type Targets map[string][]Target
 
 // AllTargets are, for each kind, the scenarios of the catalog that use such a lock, and the safe ones of the reentrant
-// mutex and of other locks of the kind, with such a lock; shorter ones come first, and a few very long ones last.
+// mutex and of other locks of the kind, with such a lock; shorter ones come first, and a few very long ones last. Few
+// scenarios of the catalog are for ZooKeeper: more are drawn for its locks.
 func AllTargets() (Targets, error) {
 	catalog, err := scenarios.Catalog()
 	if err != nil {
 		return nil, fmt.Errorf("listing scenarios: %w", err)
 	}
+	drawn, err := DrawnTargets()
+	if err != nil {
+		return nil, err
+	}
 	all := Targets{}
 	for _, kind := range kinds() {
 		var own, lent []Target
+		if kind == zooKeeper {
+			lent = drawn[kind] // which have no duration, so that they come before the others
+		}
 		locks := locksOf(kind)
 		for _, s := range catalog {
 			its := slices.Contains(locks, s.Lock)

@@ -4,7 +4,7 @@
 //	go run ./internal/lab/mutants/run -again all    measure all of them (or: convicted, survivors)
 //	go run ./internal/lab/mutants/run -only fair/   some of them
 //	go run ./internal/lab/mutants/run -draw TEXT    check a tenth of them, which TEXT draws, and write nothing
-//	go run ./internal/lab/mutants/run -correct 100  run the locks without a bug, 100 seeds each, and write nothing
+//	go run ./internal/lab/mutants/run -correct 100  simulate the locks without a bug, 100 seeds each, and write nothing
 package main
 
 import (
@@ -130,7 +130,7 @@ func measureGenerated(
 ) error {
 	var todo []mutants.Row
 	for _, r := range rows {
-		if r.Equivalent == "" && pattern.MatchString(r.Kind+"/"+r.Name) {
+		if r.Equivalent == "" && !r.OnServers() && pattern.MatchString(r.Kind+"/"+r.Name) {
 			todo = append(todo, r)
 		}
 	}
@@ -235,7 +235,7 @@ func judgeCorrect(ctx context.Context, o options, m *mutants.Measurer, pattern *
 	for _, kind := range slices.Sorted(maps.Keys(m.Targets)) {
 		for _, t := range m.Targets[kind] {
 			name := t.String()
-			if done[name] || !pattern.MatchString(kind+"/"+name) || o.total > 0 && time.Since(start) > o.total {
+			if done[name] || t.OnServers() || !pattern.MatchString(kind+"/"+name) || o.total > 0 && time.Since(start) > o.total {
 				continue
 			}
 			done[name] = true
