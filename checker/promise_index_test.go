@@ -49,7 +49,7 @@ func TestPromiseIndex(t *testing.T) {
 func promisesOf(v *bounds.View, h *ledger.Hold) (list []claims.ReceivedPromise) {
 	for effect := -int32(len(v.H.Notices)); effect < int32(len(v.H.Spans)); effect++ {
 		p, is := claims.PromiseOf(v, effect)
-		if is && claims.OwnerOf(v, effect) == (ledger.OwnerKey{Owner: h.Owner, Key: h.Key}) && p.At >= h.From &&
+		if is && claims.OwnerOf(v, effect) == (h.At()) && p.At >= h.From &&
 			p.At < h.Until &&
 			(p.Reader == h.Reader || !p.Reader && p.Kind == claims.PromiseOver) {
 			list = append(list, p)

@@ -163,16 +163,16 @@ func (s *Stream) look(over bool) {
 func endNow(v *bounds.View) {
 	releasing := make(map[ledger.OwnerKey]time.Duration)
 	for _, s := range refs.All(v.H.Spans) {
-		if _, known := releasing[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}]; s.Ended < 0 && s.Op == history.OpRelease &&
+		if _, known := releasing[ledger.Of(s)]; s.Ended < 0 && s.Op == history.OpRelease &&
 			!known {
-			releasing[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}] = s.Call
+			releasing[ledger.Of(s)] = s.Call
 		}
 	}
 	for _, h := range refs.All(v.Holds) {
 		if h.Until == segment.Never {
 			h.Until = max(h.From, v.H.End)
 		}
-		if call, is := releasing[ledger.OwnerKey{Owner: h.Owner, Key: h.Key}]; is && h.Until > call {
+		if call, is := releasing[h.At()]; is && h.Until > call {
 			h.Until = max(h.From, call)
 		}
 	}

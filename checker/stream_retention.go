@@ -79,7 +79,7 @@ func (k *retention) pending(clockError time.Duration) {
 		if s.Ended >= 0 {
 			continue
 		}
-		k.open[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}] = true
+		k.open[ledger.Of(s)] = true
 		if s.Op == history.OpRelease { // see endNow
 			k.sure[s.Key] = min(k.sure[s.Key], s.Call-clockError)
 		}
@@ -119,7 +119,7 @@ func (k *retention) findOverlapping() {
 func (k *retention) link() {
 	k.of = make([]int32, len(k.Holds))
 	for i, h := range refs.All(k.Holds) {
-		at := ledger.OwnerKey{Owner: h.Owner, Key: h.Key}
+		at := h.At()
 		list := k.chains[at]
 		end := int32(math.MaxInt32)
 		if h.Until != segment.Never && h.EndEvent >= 0 {
@@ -188,7 +188,7 @@ func (k *retention) tokens() {
 
 func (k *retention) keep(i int32) {
 	h := &k.Holds[i]
-	k.chains[ledger.OwnerKey{Owner: h.Owner, Key: h.Key}][k.of[i]].kept = true
+	k.chains[h.At()][k.of[i]].kept = true
 }
 
 // compact drops the chains that are not kept.
@@ -220,7 +220,7 @@ func (k *retention) keepsSpan(i int32, s *history.Span) bool {
 	if s.Op == history.OpForceRelease {
 		return s.Ended >= k.oldest
 	}
-	return s.Outcome == history.Info || k.overlappingOps[i] || k.within(ledger.OwnerKey{Owner: s.Owner, Key: s.Key},
+	return s.Outcome == history.Info || k.overlappingOps[i] || k.within(ledger.Of(s),
 		s.Invoked)
 }
 
@@ -237,7 +237,7 @@ func (k *retention) keepsNotice(n *history.Notice) bool {
 	if n.F == history.Crash {
 		return n.Index >= k.oldest
 	}
-	return k.within(ledger.OwnerKey{Owner: n.Owner, Key: n.Key}, n.Index)
+	return k.within(ledger.OfNotice(n), n.Index)
 }
 
 func (k *retention) keepsTouch(i int32, t *history.Touched) bool { return k.touch[t.Key] == i }

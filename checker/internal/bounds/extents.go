@@ -93,7 +93,7 @@ func (e *Extents) LeaseEnd(i int32) time.Duration {
 func (e *Extents) unanswered(i int32) time.Duration {
 	h := &e.Holds[i]
 	lease := e.H.Spans[h.Span].Lease
-	if lease == 0 || h.Ending != ledger.EndLost || !e.renewedItself()[ledger.OwnerKey{Owner: h.Owner, Key: h.Key}] ||
+	if lease == 0 || h.Ending != ledger.EndLost || !e.renewedItself()[h.At()] ||
 		!e.faults.MayAffect(segment.Of(h.Until-lease, h.Until), e.Client(h.Span), history.AffectsTraffic) {
 		return 0
 	}
@@ -105,7 +105,7 @@ func (v *View) findRenewedItself() map[ledger.OwnerKey]bool {
 	renewed := make(map[ledger.OwnerKey]bool)
 	for _, n := range refs.All(v.H.Notices) {
 		if n.F == history.Renewed {
-			renewed[ledger.OwnerKey{Owner: n.Owner, Key: n.Key}] = true
+			renewed[ledger.OfNotice(n)] = true
 		}
 	}
 	return renewed
@@ -146,7 +146,7 @@ func (e *Extents) addUnknownAcquire(i int32) {
 		end, lease = min(end, e.faults.DeliveredBy(k, e.Client(i))), cmp.Or(lease, e.LongestLease)
 	}
 	// its client may renew a possible hold
-	if lease == 0 || !dead && e.renewedItself()[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}] {
+	if lease == 0 || !dead && e.renewedItself()[ledger.Of(s)] {
 		end = segment.Never
 	}
 	e.add(s.Key, segment.Of(s.Call, max(segment.Later(end, lease), e.enteredAgain(s))), i, AfterUnknownAcquire)
@@ -158,7 +158,7 @@ func (e *Extents) addUnknownAcquire(i int32) {
 func (e *Extents) addPausedAcquire(i int32, pauses []segment.Segment) {
 	s, seen := &e.H.Spans[i], e.Samples()
 	for _, p := range pauses {
-		named := !e.namesOwners(s.Key) || seen.FirstNamed(ledger.OwnerKey{Owner: s.Owner, Key: s.Key},
+		named := !e.namesOwners(s.Key) || seen.FirstNamed(ledger.Of(s),
 			segment.Of(s.Call, s.Return)) != nil
 		if x := (segment.Of(max(s.Call, p.From), min(s.Return, p.Until))); x.From < x.Until && named {
 			end := segment.Later(e.faults.DeliveredBy(x.From, e.Client(i)), cmp.Or(s.Lease, segment.Never))
@@ -178,7 +178,7 @@ func (e *Extents) addHandedOver(i int32) {
 	}
 	until, seen := e.Dequeued(i), e.Samples()
 	if e.namesOwners(s.Key) {
-		x := seen.FirstNamed(ledger.OwnerKey{Owner: s.Owner, Key: s.Key}, segment.Of(s.Call, until))
+		x := seen.FirstNamed(ledger.Of(s), segment.Of(s.Call, until))
 		if x == nil || !e.Fair && !seen.SampledBetween(x.Node, segment.Of(e.lastRequest(i), x.Time)) {
 			return
 		}

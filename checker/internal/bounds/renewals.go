@@ -130,12 +130,12 @@ func (e *Extents) enteredAgain(s *history.Span) time.Duration {
 	if e.regranted == nil {
 		e.regranted = make(map[ledger.OwnerKey][]renewal)
 		for _, r := range e.RenewalList() {
-			e.regranted[ledger.OwnerKey{Owner: r.Owner, Key: r.Key}] = append(e.regranted[ledger.OwnerKey{Owner: r.Owner,
-				Key: r.Key}], r)
+			at := ledger.OwnerKey{Owner: r.Owner, Key: r.Key}
+			e.regranted[at] = append(e.regranted[at], r)
 		}
 	}
 	end := e.LeaseEnd(i)
-	for _, r := range e.regranted[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}] {
+	for _, r := range e.regranted[ledger.Of(s)] {
 		if r.At >= e.Holds[i].From {
 			end = max(end, segment.Later(r.At, r.Lease))
 		}

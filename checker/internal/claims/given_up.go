@@ -66,7 +66,7 @@ func (c *Check) noticedActs() map[ledger.OwnerKey]*ownerActs {
 	}
 	for i, u := range c.H.Unknown {
 		s := &c.H.Spans[u.Span]
-		if a := all[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}]; a != nil && AboutHold(s.Op) {
+		if a := all[ledger.Of(s)]; a != nil && AboutHold(s.Op) {
 			a.unknown = append(a.unknown, int32(i))
 		}
 	}
@@ -143,7 +143,7 @@ func (c *Check) GivenUp(n *history.Notice) (last abandonment, ok bool) {
 	if len(c.Forced()[n.Key]) > 0 {
 		return last, false
 	}
-	a := c.Acts()[ledger.OwnerKey{Owner: n.Owner, Key: n.Key}]
+	a := c.Acts()[ledger.OfNotice(n)]
 	if a.sums == nil {
 		c.sum(a)
 	}

@@ -74,10 +74,10 @@ func (x *promiseIndex) bound() {
 func OwnerOf(v *bounds.View, effect int32) ledger.OwnerKey {
 	if effect < 0 {
 		n := &v.H.Notices[-effect-1]
-		return ledger.OwnerKey{Owner: n.Owner, Key: n.Key}
+		return ledger.OfNotice(n)
 	}
 	s := &v.H.Spans[effect]
-	return ledger.OwnerKey{Owner: s.Owner, Key: s.Key}
+	return ledger.Of(s)
 }
 
 // PromiseOf is the promise that an effect made or ended, and whether it did. A promise without an end is left out: it

@@ -78,8 +78,8 @@ func Rules() finding.Rules {
 	return finding.Rules{
 		NoticedAfter: {Name: "after-release"}, SelfRenewed: {Name: "watchdog-renewed-another's"},
 		NotKept: {Name: "not-kept"}, KeptShorter: {Name: "kept-shorter"}, ForceFault: {Name: "force-fault"},
-		GaveUpEarly: {Name: "failed"}, FailedWithEffect: {Name: "failed-with-effect"},
-		Resurrected: {Name: "resurrected"}, HonestRemoved: {Name: "data-removed"}, Stolen: {Name: "stolen"},
+		FailedWithEffect: {Name: "failed-with-effect"},
+		Resurrected:      {Name: "resurrected"}, HonestRemoved: {Name: "data-removed"},
 		HonestData: {Name: "data-changed"}, HonestMinority: {Name: "too-few-replies"},
 		HonestPaused: {Name: "client-paused"}, HonestOutage: {Name: "outage"}, HonestStarved: {Name: "slow-network"},
 		HonestReopened: {Name: "reopened"}, HonestPromise: {Name: "other-outlived"},
@@ -181,6 +181,12 @@ func otherRules() finding.Rules {
 		GrantLost: {Name: "grant-lost", Class: property.BrokenPromise,
 			Sentence: "a lock that keeps its grants loses none with one of its servers",
 			Text:     "$note"},
+		Stolen: {Name: "stolen", Class: property.BrokenPromise, X: finding.OtherHold,
+			Sentence: "a server keeps a hold until its owner releases it or its lease ends",
+			Text:     "$note; client $other had not released it"},
+		GaveUpEarly: {Name: "failed", Sentence: "an operation ends with an error only if the lock has no alternative",
+			Text: "the $op of $lock by client $client at $start ended with an error after $length, although there had been no " +
+				"fault"},
 		FewerPermits: {Name: "fewer-permits", Class: property.BrokenPromise,
 			Sentence: "servers keep a hold for as long as the lock promises",
 			Text:     "at $start $note"},

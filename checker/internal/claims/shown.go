@@ -35,7 +35,7 @@ func (c *Check) findShownOps() map[ledger.OwnerKey]*shownOps {
 	lists, ops := make(map[ledger.OwnerKey][]int32), make(map[ledger.OwnerKey]*shownOps)
 	for _, s := range refs.At(c.H.Spans, c.Rare) {
 		if s.Op == history.OpInspect || s.Op == history.OpInspectOwner {
-			lists[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}] = nil
+			lists[ledger.Of(s)] = nil
 		}
 	}
 	c.ListSpans(lists, func(s *history.Span) bool { return excuse.IsLockOp(s) || s.Op == history.OpRenew })

@@ -173,7 +173,7 @@ func (c *holdCounts) overRelease(i int32) {
 	if !before || c.Holds[last].Span > i || c.uncertain[s.Owner] || c.H.Limit(s.Key) != 0 {
 		return
 	}
-	if c.regranted[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}] || c.counted > 0 {
+	if c.regranted[ledger.Of(s)] || c.counted > 0 {
 		c.found.Add(finding.Finding{Rule: OverReleased, X: c.Holds[last].Span, Y: i, Start: s.Call, End: s.Return})
 	}
 }

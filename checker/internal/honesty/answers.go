@@ -26,7 +26,7 @@ func judgeAnswers(c *claims.Check) {
 	forced, lost := c.Forced(), make(map[ledger.OwnerKey][]int32) // notices
 	for i, n := range refs.All(c.H.Notices) {
 		if n.F == history.Lost && n.Left == 0 {
-			at := ledger.OwnerKey{Owner: n.Owner, Key: n.Key}
+			at := ledger.OfNotice(n)
 			lost[at] = append(lost[at], i)
 		}
 	}

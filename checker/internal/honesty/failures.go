@@ -144,9 +144,7 @@ func promiseOver(c *claims.Check, s *history.Span, t time.Duration) bool {
 
 // failureViolation puts a finding of judgeFailures into words.
 func failureViolation(c *claims.Check, f finding.Finding) property.Violation {
-	w := finding.Rule{Sentence: "an operation ends with an error only if the lock has no alternative",
-		Text: "the $op of $lock by client $client at $start ended with an error after $length, although there had been no " +
-			"fault"}
+	w := claims.Rules()[f.Rule]
 	switch c.H.Spans[f.Y].Op {
 	case history.OpRelease:
 		w.Sentence = "a release is retried after a transient error"

@@ -108,7 +108,7 @@ func levelsDuring(c *claims.Check, h *ledger.Hold, s *history.Span) (levels int3
 	if h.Extra().FailedReleases > 0 || h.Extra().LostLevels > 0 || h.Ambiguous {
 		return 0, false
 	}
-	levels, known = levelsSince(c, ledger.OwnerKey{Owner: h.Owner, Key: h.Key}, h.Span, s)
+	levels, known = levelsSince(c, h.At(), h.Span, s)
 	return levels, known && levels > 0
 }
 
@@ -118,7 +118,7 @@ func certainlyGone(c *claims.Check, s *history.Span) bool {
 	if c.IssueOrder[s.Owner] != ledger.OrdSequential || c.OwnerOrder[s.Owner] != ledger.OrdSequential {
 		return false
 	}
-	levels, known := levelsSince(c, ledger.OwnerKey{Owner: s.Owner, Key: s.Key}, 0, s)
+	levels, known := levelsSince(c, ledger.Of(s), 0, s)
 	return known && levels == 0
 }
 

@@ -27,7 +27,7 @@ func judgeOwner(c *claims.Check, i int32) {
 	case certainlyExpired(c, s):
 		showed(c, claims.ShownExpired, refs.None, i, "")
 	case held:
-		levels, known := levelsSince(c, ledger.OwnerKey{Owner: s.Owner, Key: s.Key}, 0, s)
+		levels, known := levelsSince(c, ledger.Of(s), 0, s)
 		if known && leasesLast(c, s) && levels > 0 && s.Count != levels {
 			showed(c, claims.ShownWrong, n, i, fmt.Sprintf("a hold count of %d in place of %d", s.Count, levels))
 		}
@@ -45,11 +45,11 @@ func certainlyExpired(c *claims.Check, s *history.Span) bool {
 	if c.IssueOrder[s.Owner] != ledger.OrdSequential {
 		return false
 	}
-	sum := c.ShownOps()[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}].Until(c.H, s.Return)
+	sum := c.ShownOps()[ledger.Of(s)].Until(c.H, s.Return)
 	return !sum.Endless && sum.Granted < s.Call && sum.End > 0 && segment.Later(sum.End, c.O.Slack()) < s.Call
 }
 
 // leasesLast reports whether no lease of the owner of an inspection can have ended before it, whatever was renewed.
 func leasesLast(c *claims.Check, s *history.Span) bool {
-	return c.ShownOps()[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}].Until(c.H, s.Return).Soonest > s.Return
+	return c.ShownOps()[ledger.Of(s)].Until(c.H, s.Return).Soonest > s.Return
 }

@@ -30,7 +30,7 @@ func judgeOwnerNamed(c *claims.Check) {
 		}
 	}
 	for i, s := range refs.All(c.H.Spans) {
-		at := ledger.OwnerKey{Owner: s.Owner, Key: s.Key}
+		at := ledger.Of(s)
 		switch {
 		case s.Op != history.OpRelease:
 		case s.Lost && !s.Part && !repeats[at] && !forced[s.Key] && c.H.Limit(s.Key) == 0:

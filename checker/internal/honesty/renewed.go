@@ -59,7 +59,7 @@ func grantedAfter(c *claims.Check, i int32, t time.Duration) int32 {
 
 // mayHaveEntered reports whether the owner in n was granted the lock, or may have been, after t and before n.
 func mayHaveEntered(c *claims.Check, n *history.Notice, t time.Duration) bool {
-	spans := c.Acts()[ledger.OwnerKey{Owner: n.Owner, Key: n.Key}].Spans
+	spans := c.Acts()[ledger.OfNotice(n)].Spans
 	next := sort.Search(len(spans), func(i int) bool { return c.H.Spans[spans[i]].Call >= n.Time })
 	for _, i := range slices.Backward(spans[:next]) {
 		switch s := &c.H.Spans[i]; {

@@ -61,7 +61,7 @@ func MayLoseGrants(c *claims.Check) bool {
 // removed the hold. Samples that show the hold decide instead.
 func RefusedHold(c *claims.Check, i int32, at time.Duration) {
 	h := &c.Holds[i]
-	if s := c.Samples(); s == nil || s.FirstNamed(ledger.OwnerKey{Owner: h.Owner, Key: h.Key},
+	if s := c.Samples(); s == nil || s.FirstNamed(h.At(),
 		segment.Of(h.Asked, at)) == nil {
 		c.Refused = append(c.Refused, claims.LostGrant{Hold: i, Seen: at, Until: h.LastPromise()})
 	}

@@ -38,7 +38,7 @@ func JudgeResurrected(c *claims.Check) {
 	}
 	done := make(map[ledger.OwnerKey]bool)
 	for i, n := range refs.All(c.H.Notices) {
-		at := ledger.OwnerKey{Owner: n.Owner, Key: n.Key}
+		at := ledger.OfNotice(n)
 		if n.F != history.Lost || n.Left > 0 || done[at] || c.H.Limit(n.Key) != 0 ||
 			c.IssueOrder[n.Owner] != ledger.OrdSequential {
 			continue
@@ -80,10 +80,10 @@ func resurrected(s *servers.NodeSamples, notice, grant int32, dis excuse.Disturb
 	var all []resurrection
 	for node := range s.Nodes {
 		before, without := refs.None, time.Duration(-1)
-		for _, seen := range s.NamedIn(node, ledger.OwnerKey{Owner: span.Owner, Key: span.Key}, span.Return) {
+		for _, seen := range s.NamedIn(node, ledger.Of(span), span.Return) {
 			at := seen.Place
 			if before != refs.None {
-				without = max(without, lastAbsent(s, node, ledger.OwnerKey{Owner: span.Owner, Key: span.Key}, before, at))
+				without = max(without, lastAbsent(s, node, ledger.Of(span), before, at))
 			}
 			before = at
 			x := &s.H.Samples[s.Nodes[node][at]]

@@ -95,9 +95,7 @@ func StolenViolation(c *claims.Check, f finding.Finding) property.Violation {
 	if rest >= 0 {
 		f.Note = fmt.Sprintf("%s with %s of its lease left", f.Note, format.Duration(rest))
 	}
-	w := finding.Word(c.View, f, finding.Rule{Class: property.BrokenPromise, X: finding.OtherHold,
-		Sentence: "a server keeps a hold until its owner releases it or its lease ends",
-		Text:     "$note; client $other had not released it"})
+	w := finding.Word(c.View, f, claims.Rules()[f.Rule])
 	w.Events = []int{c.Granted(h), int(c.H.Spans[f.Y].Ended)}
 	slices.Sort(w.Events)
 	return w

@@ -39,8 +39,14 @@ const (
 func Rules() finding.Rules {
 	return finding.Rules{
 		keysLeft: {Name: "keys"}, waitersLeft: {Name: "waiters"}, permitsLeft: {Name: "permits"},
-		renewalsLeft: {Name: "renewals"}, acquireLeaked: {Name: "acquire"}, keptLeft: {Name: "hold"},
-		leftBehind: {Name: "left-behind"}, permitsKept: {Name: "permits-kept"}, requestsLeft: {Name: "requests"},
+		renewalsLeft: {Name: "renewals"}, keptLeft: {Name: "hold"},
+		acquireLeaked: {Name: "acquire", X: finding.OtherOp,
+			Sentence: "an acquire of unknown outcome blocks the lock no longer than its lease",
+			Text: "client $other requested $lock at $asked and $note would have ended by $start, but client $client waited " +
+				"for $length longer"},
+		permitsKept: {Name: "permits-kept", Sentence: "a server counts no more permits as taken than clients have",
+			Text: "at $start $note"},
+		leftBehind: {Name: "left-behind"}, requestsLeft: {Name: "requests"},
 		channelsLeft: {Name: "subscriptions"}, leakHeld: {Name: "may-be-held"}, leakOutage: {Name: "outage"},
 		leakPaused: {Name: "waiter-paused"}, leakWaiting: {Name: "may-wait"},
 	}
@@ -123,8 +129,7 @@ func leakViolation(v *bounds.View, f finding.Finding) property.Violation {
 	case requestsLeft, channelsLeft:
 		return cost.ExcessViolation(v, f)
 	case permitsKept:
-		return finding.Word(v, f, finding.Rule{Sentence: "a server counts no more permits as taken than clients have",
-			Text: "at $start $note"})
+		return finding.Word(v, f, Rules()[f.Rule])
 	case acquireLeaked:
 		return leakedViolation(v, f)
 	}
@@ -162,16 +167,12 @@ func keysOf(keys []string, lock string) string {
 }
 
 func leakedViolation(v *bounds.View, f finding.Finding) property.Violation {
-	x := &v.H.Spans[f.X]
+	x, rule := &v.H.Spans[f.X], Rules()[f.Rule]
 	if x.Undone {
-		return finding.Word(v, f, finding.Rule{X: finding.OtherOp,
-			Sentence: "a grant that was undone blocks the lock no longer",
-			Text:     "a grant of $lock to client $other was undone by $since, but client $client waited for $length longer"})
+		rule.Sentence = "a grant that was undone blocks the lock no longer"
+		rule.Text = "a grant of $lock to client $other was undone by $since, but client $client waited for $length longer"
 	}
-	f.Note = finding.Either(v.Fair && x.Op == history.OpAcquire, "a grant to it", "its lease")
-	return finding.Word(v, f, finding.Rule{X: finding.OtherOp,
-		Sentence: "an acquire of unknown outcome blocks the lock no longer than its lease",
-		Text: "client $other requested $lock at $asked and " + finding.Either(x.Outcome == history.Fail,
-			"was paused in the acquire",
-			"never learned the outcome") + "; $note would have ended by $start, but client $client waited for $length longer"})
+	f.Note = finding.Either(x.Outcome == history.Fail, "was paused in the acquire", "never learned the outcome") + "; " +
+		finding.Either(v.Fair && x.Op == history.OpAcquire, "a grant to it", "its lease")
+	return finding.Word(v, f, rule)
 }

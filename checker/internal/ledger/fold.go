@@ -101,7 +101,7 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 		b.close(h)
 	}
 	levels := int32(0)
-	if k, ok := b.kept[OwnerKey{s.Owner, s.Key}]; ok && s.Call < k.until {
+	if k, ok := b.kept[Of(s)]; ok && s.Call < k.until {
 		remains, levels = true, k.levels
 	}
 	b.begin(i, s, 1)
@@ -210,7 +210,7 @@ func (b *holdFold) release(i int32, s *history.Span) {
 	how := EndUnknown
 	switch {
 	case h.Extra().LostLevels > 0:
-		b.kept[OwnerKey{h.Owner, h.Key}] = keptLevels{h.Extra().LostLevels, b.leaseEnd(h)}
+		b.kept[h.At()] = keptLevels{h.Extra().LostLevels, b.leaseEnd(h)}
 		how = EndLost
 	case frees(s, h) && !h.Remains:
 		how = EndReleased
@@ -349,7 +349,7 @@ func (b *holdFold) crash(n *history.Notice) {
 
 // noteLost notes that an open hold is lost.
 func (b *holdFold) noteLost(h *Hold) {
-	b.hasLost[OwnerKey{h.Owner, h.Key}] = true
+	b.hasLost[h.At()] = true
 }
 
 // end ends a hold. Belief ends with the first such event; a release that succeeds after a reported loss proves that

@@ -68,7 +68,7 @@ func (b *holdFold) acquiring(n *history.Notice) (count int32) {
 	if b.acquires == nil {
 		b.acquires = b.acquiresAround()
 	}
-	list := b.acquires[OwnerKey{n.Owner, n.Key}]
+	list := b.acquires[OfNotice(n)]
 	next, _ := slices.BinarySearchFunc(list, n.Index, func(i, at int32) int {
 		return cmp.Compare(b.H.Spans[i].Invoked, at)
 	})
@@ -86,7 +86,7 @@ func (v *View) acquiresAround() map[OwnerKey][]int32 {
 	acquires := make(map[OwnerKey][]int32)
 	for _, n := range refs.All(v.H.Notices) {
 		if n.F == history.Lost && n.Left > 0 {
-			acquires[OwnerKey{n.Owner, n.Key}] = nil
+			acquires[OfNotice(n)] = nil
 		}
 	}
 	v.ListSpans(acquires, func(s *history.Span) bool { return excuse.IsAcquire(s.Op) })

@@ -15,7 +15,7 @@ type PartialReturn struct {
 
 // acquirePermits begins a hold of a semaphore, whatever its owner holds already.
 func (b *holdFold) acquirePermits(i int32, s *history.Span) {
-	if at := (OwnerKey{s.Owner, s.Key}); b.hasLost[at] {
+	if at := (Of(s)); b.hasLost[at] {
 		for n := b.list(s.Owner, s.Key); n >= 0; {
 			h := &b.Holds[n]
 			if n = h.next; h.Key == s.Key && h.Ending != endOpen { // lost, and acquired again
@@ -36,7 +36,7 @@ func (b *holdFold) releasePermits(i int32, s *history.Span) {
 		b.losePermits(s)
 		return
 	}
-	left, last, stale := s.Permits, refs.None, b.hasLost[OwnerKey{s.Owner, s.Key}]
+	left, last, stale := s.Permits, refs.None, b.hasLost[Of(s)]
 	b.eachOf(s, func(n int32, h *Hold) bool {
 		if h.Ending == EndLost && s.Outcome != history.OK {
 			left -= min(left, h.depth+h.Extra().FailedReleases)

@@ -38,7 +38,7 @@ func (v *View) findLapses() *lapses {
 	leases := make(map[OwnerKey]*confirmedLease)
 	for _, s := range refs.At(v.H.Spans, v.Rare) {
 		if s.Lapsed {
-			leases[OwnerKey{s.Owner, s.Key}] = new(confirmedLease)
+			leases[Of(s)] = new(confirmedLease)
 		}
 	}
 	if len(leases) == 0 {
@@ -47,11 +47,11 @@ func (v *View) findLapses() *lapses {
 	l := &lapses{until: make(map[int32]time.Duration), first: make(map[int32]bool),
 		again: make(map[OwnerKey]bool), After: make([][]segment.Segment, len(v.H.Keys))}
 	for i, s := range refs.All(v.H.Spans) {
-		switch c := leases[OwnerKey{s.Owner, s.Key}]; {
+		switch c := leases[Of(s)]; {
 		case c == nil:
 		case s.Lapsed:
 			v.lapse(l, c)
-			l.again[OwnerKey{s.Owner, s.Key}] = l.again[OwnerKey{s.Owner, s.Key}] || len(c.grants) > 1
+			l.again[Of(s)] = l.again[Of(s)] || len(c.grants) > 1
 			*c = confirmedLease{}
 		case excuse.IsAcquire(s.Op) && s.Outcome == history.OK:
 			c.grants, c.depth = append(c.grants, confirmedGrant{spans: []int32{i}}), c.depth+s.Permits
@@ -116,7 +116,7 @@ func (v *View) mayBeFirst(i int32) bool { return v.Lapses != nil && v.Lapses.fir
 
 // MayBeOfNothing reports whether a release or renewal may have been of a level that the end of its lease had ended.
 func (v *View) MayBeOfNothing(s *history.Span) bool {
-	return v.Lapses != nil && v.Lapses.again[OwnerKey{s.Owner, s.Key}]
+	return v.Lapses != nil && v.Lapses.again[Of(s)]
 }
 
 // endLapsed ends the certain part of a hold that a refusal, or a grant until s returned, ended.

@@ -29,7 +29,7 @@ const (
 func (b *holdFold) noteLevel(h *Hold, l Level) {
 	for l.Hold = b.list(h.Owner, h.Key); &b.Holds[l.Hold] != h; l.Hold = b.Holds[l.Hold].next {
 	}
-	l.ModeUnknown = len(b.modeUnknown) > 0 && b.modeUnknown[OwnerKey{h.Owner, h.Key}]
+	l.ModeUnknown = len(b.modeUnknown) > 0 && b.modeUnknown[h.At()]
 	b.Levels = append(b.Levels, l)
 }
 
@@ -50,7 +50,7 @@ func (b *holdFold) compareCount(i int32, s *history.Span, h *Hold, lapsed bool) 
 			lost += other.Extra().LostLevels
 		}
 	}
-	blurred := len(b.modeUnknown) > 0 && b.modeUnknown[OwnerKey{h.Owner, h.Key}]
+	blurred := len(b.modeUnknown) > 0 && b.modeUnknown[h.At()]
 	within := func(depth int32) bool { return depth <= s.Count && s.Count <= depth+lost }
 	if within(depth) || within(both) || blurred && s.Count > 0 && s.Count < both {
 		return
@@ -91,7 +91,7 @@ func (b *holdFold) leaveLevel(i int32, s *history.Span, h *Hold) {
 // clear again when it has released both.
 func (b *holdFold) noteUnknownMode(s *history.Span, h *Hold) {
 	other := b.find(s.Owner, s.Key, !h.Reader)
-	switch at := (OwnerKey{h.Owner, h.Key}); {
+	switch at := (h.At()); {
 	case other == nil && h.depth+h.Extra().FailedReleases == 0:
 		delete(b.modeUnknown, at)
 	case other != nil && s.Write:

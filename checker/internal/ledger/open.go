@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/checker/internal/refs"
+	"github.com/lockchaos/lockchaos/history"
 )
 
 // maxScanned is up to how many open holds of one owner are scanned one by one. Most owners have one; an owner of many
@@ -12,6 +13,15 @@ const maxScanned = 16
 
 // OwnerKey is an owner at a key.
 type OwnerKey struct{ Owner, Key int32 }
+
+// Of is the owner of an operation, and its key.
+func Of(s *history.Span) OwnerKey { return OwnerKey{s.Owner, s.Key} }
+
+// OfNotice is the owner that a notice is about, and its key.
+func OfNotice(n *history.Notice) OwnerKey { return OwnerKey{n.Owner, n.Key} }
+
+// At is the owner of a hold, and its key.
+func (h *Hold) At() OwnerKey { return OwnerKey{h.Owner, h.Key} }
 
 // openHolds are the holds that their owners have not released, the latest first: in one list for each owner or, if it
 // had many at once, in one list for each of its keys. The lists are linked by hold.next.
@@ -50,7 +60,7 @@ func (o *openHolds) push(i int32) {
 	h := &o.Holds[i]
 	if o.isListedByKey(h.Owner) {
 		h.next = o.list(h.Owner, h.Key)
-		o.byKey[OwnerKey{h.Owner, h.Key}] = i
+		o.byKey[h.At()] = i
 		return
 	}
 	h.next = o.first[h.Owner]
@@ -101,9 +111,9 @@ func (o *openHolds) unlink(h *Hold) {
 	case o.first[h.Owner] >= 0:
 		o.first[h.Owner] = h.next
 	case h.next < 0:
-		delete(o.byKey, OwnerKey{h.Owner, h.Key})
+		delete(o.byKey, h.At())
 	default:
-		o.byKey[OwnerKey{h.Owner, h.Key}] = h.next
+		o.byKey[h.At()] = h.next
 	}
 }
 

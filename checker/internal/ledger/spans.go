@@ -82,7 +82,7 @@ func (v *View) findMultiAcquires() (of map[int32][]int32) {
 // ListSpans appends to each of lists the operations of its owner and key that satisfy is, in the order of their calls.
 func (v *View) ListSpans(lists map[OwnerKey][]int32, is func(s *history.Span) bool) {
 	for i, s := range refs.All(v.H.Spans) {
-		at := OwnerKey{s.Owner, s.Key}
+		at := Of(s)
 		if list, wanted := lists[at]; wanted && is(s) {
 			lists[at] = append(list, i)
 		}

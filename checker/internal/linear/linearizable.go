@@ -75,10 +75,24 @@ func Check(v *bounds.View, o given.Options) property.Result {
 // Rules are the kinds of flaws that the sweeps and the search find; see [search.OpKind].
 func Rules() finding.Rules {
 	return finding.Rules{
-		search.OpGrant: {Name: "held-twice"}, search.OpBusyTry: {Name: "refused-without-cause"},
-		search.OpRelease: {Name: "released-nothing"}, search.OpBadToken: {Name: "token-out-of-order"},
-		search.OpNoPermits: {Name: "too-many-permits"}, search.OpHorizon: {Name: "no-order"},
-		search.OpRegrant: {Name: "regranted"},
+		search.OpGrant: {Name: "held-twice"},
+		search.OpNoPermits: {Name: "too-many-permits", Class: property.BrokenPromise,
+			Sentence: "the operations have an order in which no more permits are held than exist",
+			Text:     "client $client was granted $note of $lock at $return, more than were available"},
+		search.OpHorizon: {Name: "no-order", Class: property.BrokenPromise,
+			Sentence: "the operations have an order that is legal for a $note",
+			Text:     "the operations on $lock have no legal order"},
+		search.OpBusyTry: {Name: "refused-without-cause", Class: property.BrokenPromise,
+			Sentence: "a try fails only if another owner can have held the lock",
+			Text:     "client $client was refused $lock between $call and $return, when no client can have held it"},
+		search.OpRegrant: {Name: "regranted", Class: property.BrokenPromise,
+			Sentence: "a mutex that is not reentrant is not granted to its holder",
+			Text:     "client $client was granted $lock at $return although it already held it"},
+		search.OpRelease: {Name: "released-nothing", Class: property.BrokenPromise, Sentence: "only the holder can release",
+			Text: "client $client released $lock at $return without holding it, and without an error"},
+		search.OpBadToken: {Name: "token-out-of-order", Class: property.BrokenPromise,
+			Sentence: "a re-entry repeats the token of its hold",
+			Text:     "client $client re-entered $lock at $return and got token $token, which is not that of its hold"},
 	}
 }
 

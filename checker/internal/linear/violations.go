@@ -28,20 +28,7 @@ func (c *check) linearViolation(f finding.Finding) property.Violation {
 			return c.tokenViolation(f)
 		}
 	}
-	return finding.Word(c.View, f, map[search.OpKind]finding.Rule{
-		search.OpHorizon: {Class: property.BrokenPromise, Sentence: "the operations have an order that is legal for a $note",
-			Text: "the operations on $lock have no legal order"},
-		search.OpBusyTry: {Class: property.BrokenPromise,
-			Sentence: "a try fails only if another owner can have held the lock",
-			Text:     "client $client was refused $lock between $call and $return, when no client can have held it"},
-		search.OpRegrant: {Class: property.BrokenPromise,
-			Sentence: "a mutex that is not reentrant is not granted to its holder",
-			Text:     "client $client was granted $lock at $return although it already held it"},
-		search.OpRelease: {Class: property.BrokenPromise, Sentence: "only the holder can release",
-			Text: "client $client released $lock at $return without holding it, and without an error"},
-		search.OpBadToken: {Class: property.BrokenPromise, Sentence: "a re-entry repeats the token of its hold",
-			Text: "client $client re-entered $lock at $return and got token $token, which is not that of its hold"},
-	}[search.OpKind(f.Rule)])
+	return finding.Word(c.View, f, Rules()[f.Rule])
 }
 
 func (c *check) overlapViolation(f finding.Finding) property.Violation {
@@ -72,9 +59,7 @@ func (c *check) crowdedViolation(f finding.Finding) property.Violation {
 	crowd := f.Note.([]permitHold) // the granted and the held permits, if any
 	y, s := &crowd[0], &c.H.Spans[f.Y]
 	f.Note = format.Count(int(y.permits), "permit")
-	w := finding.Word(c.View, f, finding.Rule{Class: property.BrokenPromise,
-		Sentence: "the operations have an order in which no more permits are held than exist",
-		Text:     "client $client was granted $note of $lock at $return, more than were available"})
+	w := finding.Word(c.View, f, Rules()[f.Rule])
 	if len(crowd) == 1 {
 		return w
 	}

@@ -23,13 +23,13 @@ func judgeLimits(v *bounds.View, o given.Options, found *finding.Findings) (judg
 	requests := make(map[ledger.OwnerKey]int)
 	for _, s := range refs.All(v.H.Spans) {
 		if s.Outcome != history.Fail && (excuse.IsAcquire(s.Op) || s.Op == history.OpRenew) {
-			requests[ledger.OwnerKey{Owner: s.Owner, Key: s.Key}]++
+			requests[ledger.Of(s)]++
 		}
 	}
 	for i, h := range refs.All(v.Holds) {
 		s, end := &v.H.Spans[h.Span], h.LastPromise()
 		if s.Lease != 0 || s.Valid == 0 || end == segment.Never ||
-			requests[ledger.OwnerKey{Owner: h.Owner, Key: h.Key}] != 1 {
+			requests[h.At()] != 1 {
 			continue
 		}
 		judged++

@@ -44,9 +44,14 @@ const (
 
 func Rules() finding.Rules {
 	return finding.Rules{
-		notGrantedAgain: {Name: "not-granted-again"}, probeFailed: {Name: "probe-failed"},
-		neverFree: {Name: "never-free"}, keptBeyond: {Name: "kept-beyond-lease"},
-		renewedBeyond: {Name: "renewed-beyond-limit"}, recoverOutage: {Name: "outage"},
+		notGrantedAgain: {Name: "not-granted-again", X: finding.AHold,
+			Sentence: "a lock that its holder does not release is granted again when its lease has ended",
+			Text:     "$note; client $client waited for $length until $end, and no client was granted it"},
+		renewedBeyond: {Name: "renewed-beyond-limit", Sentence: "a lock renews a hold for no longer than its limit",
+			Text: "client $client was granted $lock at $return, and the lock renewed that hold until $end or later, although " +
+				"it may do so only until $start"},
+		probeFailed: {Name: "probe-failed"}, neverFree: {Name: "never-free"}, keptBeyond: {Name: "kept-beyond-lease"},
+		recoverOutage: {Name: "outage"},
 		recoverPaused: {Name: "waiter-paused"}, recoverHeld: {Name: "may-be-held"}, recoverSoon: {Name: "just-ended"},
 		recoverQueued: {Name: "may-be-queued"}, recoverUnleased: {Name: "permits-of-dead"},
 		recoverSteps: {Name: "slow-requests"},
@@ -130,15 +135,11 @@ func recoveryViolation(v *bounds.View, f finding.Finding) property.Violation {
 	case probeFailed, neverFree:
 		return probeViolation(v, f)
 	case renewedBeyond:
-		return finding.Word(v, f, finding.Rule{Sentence: "a lock renews a hold for no longer than its limit",
-			Text: "client $client was granted $lock at $return, and the lock renewed that hold until $end or later, although " +
-				"it may do so only until $start"})
+		return finding.Word(v, f, Rules()[f.Rule])
 	}
 	f.Note = fmt.Sprintf("%s, and its lease had ended by %s", unreleased(v, &v.Holds[f.X]),
 		format.Instant(leaseOver(v, f)))
-	return finding.Word(v, f, finding.Rule{X: finding.AHold,
-		Sentence: "a lock that its holder does not release is granted again when its lease has ended",
-		Text:     "$note; client $client waited for $length until $end, and no client was granted it"})
+	return finding.Word(v, f, Rules()[f.Rule])
 }
 
 // unreleased says that a hold was left to its lease: its release, if there is one, may have had no effect.

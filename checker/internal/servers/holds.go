@@ -73,7 +73,7 @@ func (s *NodeSamples) newLedgers() *ownerLedgers {
 		if n.F != history.Lost {
 			continue
 		}
-		if l := all.Of(ledger.OwnerKey{Owner: n.Owner, Key: n.Key}); l != nil && n.Time < l.lostAt {
+		if l := all.Of(ledger.OfNotice(n)); l != nil && n.Time < l.lostAt {
 			l.lostAt = n.Time
 			l.uncertainFrom(n.Time, s.H.Spans)
 		}

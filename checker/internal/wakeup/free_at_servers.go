@@ -159,7 +159,7 @@ func (q *freeAtServers) hinderedTimes(key int32) (all []segment.Segment) {
 			continue
 		}
 		left := d.Extents.Dequeued(i)
-		if x := q.servers.FirstNamed(ledger.OwnerKey{Owner: s.Owner, Key: s.Key}, segment.Of(s.Call, left)); x != nil {
+		if x := q.servers.FirstNamed(ledger.Of(s), segment.Of(s.Call, left)); x != nil {
 			left = x.Time // it was granted the lock, and has left the queue
 		}
 		all = append(all, segment.Of(s.Call, left))
