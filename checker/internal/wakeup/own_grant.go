@@ -90,12 +90,18 @@ func (w *waitReasons) blockedTimes(i int32) []segment.Segment {
 	return slices.Concat(segment.Within(w.away, wait), all, w.ClientPauses()[w.Client(i)])
 }
 
-// heldAt are the times in which a key may be held.
+// heldAt are the times in which a key may be held. An acquire of several keys may have had one while it waited for
+// another.
 func (w *waitReasons) heldAt(key int32) []segment.Segment {
 	held, known := w.held[key]
 	if !known {
-		for _, i := range w.e.ByKey[key] {
-			held = append(held, segment.Of(w.e.Holds[i].From, waiting.HeldUntil(w.e, i, 0)))
+		several := w.MultiAcquires()
+		for i, h := range refs.At(w.e.Holds, w.e.ByKey[key]) {
+			from := h.From
+			if w.H.Spans[h.Span].Part || several[h.Span] != nil {
+				from = h.Asked
+			}
+			held = append(held, segment.Of(from, waiting.HeldUntil(w.e, i, 0)))
 		}
 		held = segment.MergedSegments(held)
 		w.held[key] = held
