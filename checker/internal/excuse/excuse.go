@@ -33,3 +33,9 @@ func New(h *history.History, o given.Options) *View {
 
 // Client is the client that invoked a span.
 func (v *View) Client(span int32) int { return v.H.Spans[span].Process.Client(v.H.Clients) }
+
+// IsAcquire reports whether an operation asks for the lock.
+func IsAcquire(op history.Op) bool { return op == history.OpAcquire || op == history.OpTry }
+
+// IsLockOp reports whether s acquires or releases the lock.
+func IsLockOp(s *history.Span) bool { return IsAcquire(s.Op) || s.Op == history.OpRelease }

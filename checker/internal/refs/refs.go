@@ -47,3 +47,9 @@ func CountingSort(groups, n int, of func(i int32) int32) (order, first []int32) 
 	}
 	return order, first
 }
+
+// Indices of no element.
+const (
+	None   = int32(-1)
+	AnyKey = int32(-1) // stands for all keys
+)

@@ -265,3 +265,73 @@ func (s *NodeSamples) Between(node int, from, until time.Duration) []int32 {
 	last := sort.Search(len(all), func(n int) bool { return s.H.Samples[all[n]].Time >= until })
 	return all[first:max(first, last)]
 }
+
+// Granted reports whether an operation gave its owner a hold, or a new lease of one.
+func Granted(s *history.Span) bool {
+	return s.Outcome == history.OK && s.Op != history.OpRelease && s.Op != history.OpForceRelease
+}
+
+// HeldElsewhere reports whether another node has a hold of a key within slack of t: a slot that migrates takes its keys
+// along.
+func (s *NodeSamples) HeldElsewhere(node int, key int32, t, slack time.Duration) bool {
+	for other := range s.Nodes {
+		if other == node {
+			continue
+		}
+		for _, i := range s.Between(other, t-slack, segment.Later(t, slack)) {
+			if _, held := s.ValueAt(i, key); held {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// FirstNamed is the first sample of an interval in which a server has a hold of an owner; nil if there is none.
+func (s *NodeSamples) FirstNamed(at ledger.OwnerKey, during segment.Segment) (first *history.Sample) {
+	for node, samples := range s.Nodes {
+		all := s.NamedIn(node, at, during.From)
+		if len(all) == 0 {
+			continue
+		}
+		if x := &s.H.Samples[samples[all[0].Place]]; x.Time < during.Until && (first == nil || x.Time < first.Time) {
+			first = x
+		}
+	}
+	return first
+}
+
+// SampledBetween reports whether a node was sampled within an interval.
+func (s *NodeSamples) SampledBetween(node string, during segment.Segment) bool {
+	return slices.ContainsFunc(s.H.Samples, func(x history.Sample) bool {
+		return x.Node == node && x.Sent > during.From && x.Time < during.Until
+	})
+}
+
+// PermitSamples visits the samples of each semaphore in the order of time, with the permits that the server keeps,
+// until visit returns false.
+func (s *NodeSamples) PermitSamples(visit func(key int32, x *history.Sample, kept int64) bool) {
+	for key, name := range s.H.Keys {
+		if s.H.Limit(int32(key)) <= 0 {
+			continue
+		}
+		home := refs.None
+		for node, samples := range s.Nodes {
+			if slices.ContainsFunc(samples, func(i int32) bool { return s.H.Samples[i].Keys[name].Limit > 0 }) {
+				if home != refs.None {
+					home = refs.None
+					break
+				}
+				home = int32(node)
+			}
+		}
+		if home == refs.None {
+			continue
+		}
+		for _, x := range refs.At(s.H.Samples, s.Nodes[home]) {
+			if !visit(int32(key), x, int64(x.Keys[name].Permits)) {
+				break
+			}
+		}
+	}
+}
