@@ -158,26 +158,31 @@ func checkPromises(c *mistakes, s Scenario, path string, row client.Spec) {
 	if err != nil || strings.HasPrefix(row.Name, client.ExecPrefix) {
 		return
 	}
-	needs := lacking(workload, row.Can)
+	needs := lacking(workload, s.Workload, row.Can)
 	if needs == "" {
 		return
 	}
 	var names []string
 	for _, row := range locks.Catalog() {
-		if lacking(workload, row.Can) == "" {
+		if lacking(workload, s.Workload, row.Can) == "" {
 			names = append(names, row.Name)
 		}
 	}
 	c.add(path+"lock", "workload %s needs %s (%s), not %s", workload.Name, needs, strings.Join(names, ", "), row.Name)
 }
 
-// lacking names the kind of lock that w needs, if a lock with these promises is not one; "" otherwise.
-func lacking(w workload.Spec, can promise.Set) string {
+// lacking names the kind of lock that w needs with p, if a lock with these promises is not one; "" otherwise.
+func lacking(w workload.Spec, p workload.Params, can promise.Set) string {
 	if missing := w.Needs.Without(can); missing != 0 {
 		return "a lock that promises " + missing.String()
 	}
 	if can.Has(promise.Latch) && !w.Needs.With(w.Uses).Has(promise.Latch) { // it has no operations for a latch
 		return "a lock that is no latch"
+	}
+	if w.MissingForSequences != nil {
+		if missing := w.MissingForSequences(p, can); missing != 0 {
+			return fmt.Sprintf("a lock that promises %v, for sequences %q", missing, p.Sequences)
+		}
 	}
 	return ""
 }
@@ -185,7 +190,7 @@ func lacking(w workload.Spec, can promise.Set) string {
 // NotFor is the reason why s does not fit a lock with these promises; "": it fits.
 func (s Scenario) NotFor(can promise.Set) string {
 	if w, err := workloads.Lookup(s.Workload.Defaults().Kind); err == nil {
-		if needs := lacking(w, can); needs != "" {
+		if needs := lacking(w, s.Workload, can); needs != "" {
 			return "workload " + w.Name + " needs " + needs
 		}
 	}

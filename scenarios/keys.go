@@ -200,7 +200,8 @@ func workloadKeys() []Key {
 			Doc: "the name of every key ends with the same hash tag, so all are in one slot of a Redis Cluster"},
 		{Path: "workload.sequences", Default: "all that the lock can do",
 			Doc: "names of sequences of operations, separated by commas, or `all but` and names (mixed); lists separated by " +
-				"semicolons are for the clients in turn; `meeting` (latch); see docs/reference/scenarios.md"},
+				"semicolons are for the clients in turn; `meeting` (latch); a lock has to support one of them; see " +
+				"docs/reference/scenarios.md"},
 		{Path: "workload.set_up", Default: "false", Doc: "give semaphores their size before anything else (mixed)"},
 	}
 }

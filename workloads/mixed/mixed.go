@@ -5,6 +5,7 @@
 package mixed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,7 +29,7 @@ func Spec() workload.Spec {
 			"permits or keys), on a key of its own or a shared one.",
 		Source:         "Groce et al. 2012, Swarm Testing; the methods of java.util.concurrent's and Redisson's locks",
 		Uses:           promise.All.Without(promise.Latch | promise.Unleased),
-		CheckSequences: checkSequences, Client: run,
+		CheckSequences: checkSequences, MissingForSequences: missingForSequences, Client: run,
 	}
 }
 
@@ -116,6 +117,26 @@ func checkSequences(p workload.Params) error {
 		}
 	}
 	return nil
+}
+
+// missingForSequences are the promises that a lock lacks for the first of the sequences that p names, if it supports none
+// of them.
+func missingForSequences(p workload.Params, can promise.Set) (missing promise.Set) {
+	all := allSequences()
+	for i := range sequenceLists(p) {
+		names, others := sequenceNames(ofClient(p, i))
+		if others {
+			return 0
+		}
+		for _, name := range names {
+			k := slices.IndexFunc(all, func(s sequence) bool { return s.name == name })
+			if k < 0 || can.Has(all[k].needs) {
+				return 0
+			}
+			missing = cmp.Or(missing, all[k].needs.Without(can))
+		}
+	}
+	return missing
 }
 
 // mix is one client of workload mixed, within one sequence.

@@ -112,6 +112,28 @@ func TestSeveralKeysAreOneOperation(t *testing.T) {
 	})
 }
 
+// TestMissingForSequences: named sequences need a lock that supports one of them.
+func TestMissingForSequences(t *testing.T) {
+	for _, c := range []struct {
+		sequences string
+		can, want promise.Set
+	}{
+		{"", 0, 0},
+		{"several keys", promise.Reentrant, promise.MultiKey},
+		{"several keys", promise.MultiKey, 0},
+		{"several keys, plain", 0, 0},
+		{"several keys; plain", 0, 0},
+		{"nested, several keys", promise.MultiKey, 0},
+		{"nested; several keys", 0, promise.Reentrant},
+		{allBut + "several keys", 0, 0},
+	} {
+		p := workload.Params{Kind: workload.Mixed, Sequences: c.sequences}.Defaults()
+		if got := missingForSequences(p, c.can); got != c.want {
+			t.Errorf("sequences %q of a lock that promises %v: missing %v, want %v", c.sequences, c.can, got, c.want)
+		}
+	}
+}
+
 // TestNamedSequences: a client executes the sequences that the parameters name, or the common use if the lock can do
 // none.
 func TestNamedSequences(t *testing.T) {
