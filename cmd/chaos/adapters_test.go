@@ -14,7 +14,7 @@ func TestDoctorLock(t *testing.T) {
 	validate(t, "doctor-lock", []byte(stdout))
 	// plain DEL releases whatever is there: the flaw for which setnx is in the catalog
 	code, stdout, _ = chaos("doctor", "--lock", "setnx")
-	if code != exitUnsafe || !strings.Contains(stdout, "WRONG  release of what is not held") {
+	if code != exitUnsafe || !strings.Contains(stdout, "WRONG  release of a lock not held") {
 		t.Errorf("setnx: exit code %d\n%s", code, stdout)
 	}
 }
