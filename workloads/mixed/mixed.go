@@ -119,8 +119,8 @@ func checkSequences(p workload.Params) error {
 	return nil
 }
 
-// missingForSequences are the promises that a lock lacks for the first of the sequences that p names, if it supports none
-// of them.
+// missingForSequences are the promises that a lock lacks for the first of the sequences that p names, if it supports
+// none of them.
 func missingForSequences(p workload.Params, can promise.Set) (missing promise.Set) {
 	all := allSequences()
 	for i := range sequenceLists(p) {

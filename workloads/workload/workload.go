@@ -17,8 +17,8 @@ type Spec struct {
 	Uses   promise.Set // promises that it exercises if the lock states them
 	// CheckSequences refuses Params.Sequences if the workload does not have one of them; nil: it has none.
 	CheckSequences func(p Params) error
-	// MissingForSequences are the promises that a lock needs for one of Params.Sequences if it supports none of them; 0: it
-	// supports one, or none is named. nil: the workload has no sequences.
+	// MissingForSequences are the promises that a lock needs for one of Params.Sequences if it supports none of them; 0:
+	// it supports one, or none is named. nil: the workload has no sequences.
 	MissingForSequences func(p Params, can promise.Set) promise.Set
 	// Client runs one client until stop is closed, and then completes its hold. ctx ends only if the run is abandoned.
 	Client func(ctx context.Context, stop <-chan struct{}, e Env)
