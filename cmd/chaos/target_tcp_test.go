@@ -65,7 +65,7 @@ func TestTargetOfAnyKind(t *testing.T) {
 		}
 	}
 	page := readFile(t, filepath.Join(dir, rundir.ReportFile))
-	if !strings.Contains(page, "No rows KEY AT: the run did not start the servers") {
+	if !strings.Contains(page, "No rows LOCK AT: the run did not start the servers") {
 		t.Error("the page does not say that nothing shows who holds locks")
 	}
 }
