@@ -114,7 +114,7 @@ func (d *FreeTimes) matchWaits(v *View, slack time.Duration) {
 		if of := several[i]; of != nil {
 			d.matchMultiWaits(v, of, slack, gaps)
 		}
-		if s.Part || several[i] != nil {
+		if v.OfSeveral(i) {
 			return
 		}
 		limit := v.H.Limit(s.Key)

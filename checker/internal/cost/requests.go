@@ -24,7 +24,7 @@ import (
 // arrived: so a window contains at least the requests between its samples.
 
 // The bounds of [promise.BoundedCost] are several times the cost of a lock whose waiters are woken by messages. See
-// cost_storms.go for the bounds within a second.
+// storms.go for the bounds within a second.
 const (
 	QuietAfter   = 3 * time.Second  // after its last hold or operation at a key, a process sends nothing about it
 	LingerAtMost = 10 * time.Second // for which a channel is subscribed that nobody waits at

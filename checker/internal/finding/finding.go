@@ -13,7 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Finding is a violation before it is put into words: x and y are its spans or holds, y the later. The rule decides
+// Finding is a violation before it is put into words: X and Y are its spans or holds, Y the later. The rule decides
 // whether they are holds, touches or spans.
 type Finding struct {
 	Rule       int

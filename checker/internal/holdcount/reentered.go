@@ -24,9 +24,8 @@ func (c *holdCounts) judgeReentered() {
 	if c.uncertain == nil {
 		c.findUncertain()
 	}
-	several := c.MultiAcquires()
 	for i, s := range refs.At(c.H.Spans, refused) {
-		if s.Part || several[i] != nil || c.uncertain[s.Owner] || c.H.Limit(s.Key) != 0 || c.mayHaveHeld(i) {
+		if c.OfSeveral(i) || c.uncertain[s.Owner] || c.H.Limit(s.Key) != 0 || c.mayHaveHeld(i) {
 			continue
 		}
 		why := finding.Either(slices.Contains(c.H.Upgrades, i), "was reading", "held it already")

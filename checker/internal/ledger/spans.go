@@ -49,6 +49,11 @@ func (v *View) findCompleted() map[int32]time.Duration {
 	return completed
 }
 
+// OfSeveral reports whether an operation belongs to a request of several keys.
+func (v *View) OfSeveral(span int32) bool {
+	return v.H.Spans[span].Part || v.MultiAcquires()[span] != nil
+}
+
 // findMultiAcquires finds the acquires of several keys: the spans of each by the first.
 func (v *View) findMultiAcquires() (of map[int32][]int32) {
 	var last map[history.Process]int32 // the first span of the latest operation of a process

@@ -61,7 +61,7 @@ func judgeHoldAndWait(v *bounds.View, o given.Options, found *finding.Findings) 
 	v.LongWaits(o.Slack(), func(i int32) {
 		s := &v.H.Spans[i]
 		limit := v.H.Limit(s.Key)
-		if s.Op != history.OpAcquire || s.Part || several[i] != nil || limit > 0 && s.Permits > limit {
+		if s.Op != history.OpAcquire || v.OfSeveral(i) || limit > 0 && s.Permits > limit {
 			return
 		}
 		for _, k := range held[s.Key] {

@@ -20,11 +20,11 @@ func judgeOwnGrants(v *bounds.View, o given.Options, found *finding.Findings) {
 	if o.MayBeDown > 0 {
 		return
 	}
-	several, waited := v.MultiAcquires(), []int32(nil)
+	var waited []int32
 	for i, s := range refs.At(v.H.Spans, v.H.TimedOut) {
 		least, _ := v.SizesIn(s.Key, segment.Of(s.Call, s.Return))
 		fits := v.H.Limit(s.Key) == 0 || int64(s.Permits) <= least
-		if s.Undone && !s.Part && several[i] == nil && s.Return-s.Call > o.Slack() && fits {
+		if s.Undone && !v.OfSeveral(i) && s.Return-s.Call > o.Slack() && fits {
 			waited = append(waited, i)
 		}
 	}
@@ -95,10 +95,9 @@ func (w *waitReasons) blockedTimes(i int32) []segment.Segment {
 func (w *waitReasons) heldAt(key int32) []segment.Segment {
 	held, known := w.held[key]
 	if !known {
-		several := w.MultiAcquires()
 		for i, h := range refs.At(w.e.Holds, w.e.ByKey[key]) {
 			from := h.From
-			if w.H.Spans[h.Span].Part || several[h.Span] != nil {
+			if w.OfSeveral(h.Span) {
 				from = h.Asked
 			}
 			held = append(held, segment.Of(from, waiting.HeldUntil(w.e, i, 0)))
