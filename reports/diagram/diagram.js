@@ -92,7 +92,7 @@ function lockDiagram(env) {
     for (i = 0; i < O.call.length; i++) {
       if (O.key[i] !== key || O.call[i] > t || O.call[i] < ended[O.client[i]]) continue;
       var name = O.names[O.name[i]], takes = name === 'acquire' || name === 'try', ends = name === 'release', who = of(O.client[i]);
-      var took = O.took[i] < 0 ? O.learned[i] : O.took[i], pending = !(t >= O.call[i] + took);
+      var pending = !(t >= O.call[i] + env.spent(i));
       who.unanswered = !pending && O.out[i] === 4 && (takes || ends); // its outcome is unknown
       if (!pending) continue;
       who.waits = who.waits || takes;

@@ -13,6 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/reports/evidence"
+	"github.com/lockchaos/lockchaos/reports/timeline"
 )
 
 // files are the script, which draws other instants with the data of [Scene.Data] and of the timeline, and the style.
@@ -114,15 +115,13 @@ func (s *Scene) Data() (string, error) {
 func (s *Scene) stretch(f *evidence.Fault) stretch {
 	x := stretch{Text: format.Line(looseText(f))}
 	if from, until := during(f); until > from {
-		x.A, x.B = micros(from), -1
+		x.A, x.B = timeline.Micros(from), -1
 		if until != history.Infinity {
-			x.B = micros(until)
+			x.B = timeline.Micros(until)
 		}
 	}
 	return x
 }
-
-func micros(t time.Duration) int64 { return int64(t.Round(time.Microsecond) / time.Microsecond) }
 
 // states are the states of a card at the instants at which it may have changed, without equal neighbors.
 func states(at []time.Duration, card func(time.Duration) Card) []since {
@@ -134,7 +133,7 @@ func states(at []time.Duration, card func(time.Duration) Card) []since {
 			continue
 		}
 		c := card(moment(t))
-		x := since{micros(t), format.Line(c.State), format.Line(c.Role), format.Line(c.Faults)}
+		x := since{timeline.Micros(t), format.Line(c.State), format.Line(c.Role), format.Line(c.Faults)}
 		if n := len(all); n > 0 {
 			if last := all[n-1]; last.State == x.State && last.Role == x.Role && last.Faults == x.Faults {
 				continue

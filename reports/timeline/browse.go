@@ -190,8 +190,8 @@ func Browse(r *evidence.Run, shown evidence.Interval, key string, room int) (str
 
 // NewColumns returns the data of a part of a run, for a page that begins with the picture of key in shown.
 func NewColumns(r *evidence.Run, part, shown evidence.Interval, key string) *Columns {
-	d := &Columns{From: micros(part.From), Until: micros(part.Until), End: micros(r.History.End),
-		Shown: [2]int64{micros(shown.From), micros(shown.Until)}, Judged: r.Judged, Quorum: r.Quorum(),
+	d := &Columns{From: Micros(part.From), Until: Micros(part.Until), End: Micros(r.History.End),
+		Shown: [2]int64{Micros(shown.From), Micros(shown.Until)}, Judged: r.Judged, Quorum: r.Quorum(),
 		Leader: r.MasterWord(), Endless: [2]string{r.Endless(false), r.Endless(true)}, KeyAt: keyAt(r),
 		Keys: format.Texts(r.History.Keys, format.Line), Colors: map[int]int{}, Names: map[int]string{}}
 	for c := range r.Color {
@@ -217,13 +217,13 @@ func NewColumns(r *evidence.Run, part, shown evidence.Interval, key string) *Col
 	d.violations(r, keyOf)
 	for _, s := range r.Story.Steps {
 		text := format.Line(r.History.NameProcesses(s.Text))
-		d.Steps = append(d.Steps, browseStep{browseMarker{micros(s.Time), text, s.Event}, s.N})
+		d.Steps = append(d.Steps, browseStep{browseMarker{Micros(s.Time), text, s.Event}, s.N})
 	}
 	return d
 }
 
-// micros is a time in microseconds, rounded so that neighbors keep their order.
-func micros(t time.Duration) int64 { return int64(t.Round(time.Microsecond) / time.Microsecond) }
+// Micros is a time in microseconds, rounded so that neighbors keep their order.
+func Micros(t time.Duration) int64 { return int64(t.Round(time.Microsecond) / time.Microsecond) }
 
 // ops adds the operations in a part of the run, and operations whose holds are in it. It returns their rows.
 func (d *Columns) ops(r *evidence.Run, part evidence.Interval) map[int32]int64 {
@@ -247,14 +247,14 @@ func (d *Columns) ops(r *evidence.Run, part evidence.Interval) map[int32]int64 {
 		}
 		took, ended := int64(-1), int64(0)
 		if s.Return != history.Infinity {
-			took = micros(s.Return) - micros(s.Call)
+			took = Micros(s.Return) - Micros(s.Call)
 		} else if t := r.Completed(s); t != history.Infinity {
-			o.Learned[len(o.Call)] = micros(t) - micros(s.Call)
+			o.Learned[len(o.Call)] = Micros(t) - Micros(s.Call)
 		}
 		if s.Ended >= 0 {
 			ended = int64(s.Ended - s.Invoked)
 		}
-		o.Name, o.Call = append(o.Name, all.of(evidence.OpName(s.Op))), append(o.Call, micros(s.Call))
+		o.Name, o.Call = append(o.Name, all.of(evidence.OpName(s.Op))), append(o.Call, Micros(s.Call))
 		o.Took, o.Out = append(o.Took, took), append(o.Out, int64(s.Outcome))
 		o.Client = append(o.Client, int64(r.ClientIn(s.Process)))
 		o.Key, o.Token = append(o.Key, int64(s.Key)), append(o.Token, s.Token)
@@ -273,9 +273,9 @@ func (d *Columns) holds(r *evidence.Run, part evidence.Interval, rows map[int32]
 		}
 		valid := int64(0)
 		if until := h.DrawnValidity(); until > 0 {
-			valid = micros(until) - micros(h.From)
+			valid = Micros(until) - Micros(h.From)
 		}
-		b.Op, b.Length = append(b.Op, rows[h.Span]), append(b.Length, micros(h.To)-micros(h.From))
+		b.Op, b.Length = append(b.Op, rows[h.Span]), append(b.Length, Micros(h.To)-Micros(h.From))
 		b.Valid, b.End = append(b.Valid, valid), append(b.End, ends.of(string(h.End)))
 		b.Permits, b.Mode = append(b.Permits, int64(h.Permits)), append(b.Mode, int64(r.ModeOf(h)))
 	}
@@ -296,7 +296,7 @@ func (d *Columns) writes(r *evidence.Run, part evidence.Interval) {
 			older = 1
 			b.MaxSeen = append(b.MaxSeen, t.MaxSeen)
 		}
-		b.Time, b.Client = append(b.Time, micros(t.Time)), append(b.Client, int64(r.ClientIn(t.Process)))
+		b.Time, b.Client = append(b.Time, Micros(t.Time)), append(b.Client, int64(r.ClientIn(t.Process)))
 		b.Key, b.Token, b.Older = append(b.Key, int64(t.Key)), append(b.Token, t.Token), append(b.Older, older)
 		b.Read, b.Found = append(b.Read, t.Read), append(b.Found, t.Found-t.Read)
 		b.Accepted, b.Index = append(b.Accepted, accepted), append(b.Index, int64(t.Index))
@@ -310,13 +310,13 @@ func (d *Columns) notices(r *evidence.Run, part evidence.Interval) {
 		if !part.Has(n.Time) {
 			continue
 		}
-		b.Name, b.Time = append(b.Name, all.of(format.Line(n.F))), append(b.Time, micros(n.Time))
+		b.Name, b.Time = append(b.Name, all.of(format.Line(n.F))), append(b.Time, Micros(n.Time))
 		b.Client = append(b.Client, int64(r.ClientIn(n.Process)))
 		b.Key, b.Index = append(b.Key, int64(n.Key)), append(b.Index, int64(n.Index))
 	}
 	for _, n := range r.Notes {
 		if part.Has(n.Time) {
-			b.Name, b.Time = append(b.Name, all.of(format.Line(evidence.NoteText(n)))), append(b.Time, micros(n.Time))
+			b.Name, b.Time = append(b.Name, all.of(format.Line(evidence.NoteText(n)))), append(b.Time, Micros(n.Time))
 			b.Client, b.Key, b.Index = append(b.Client, -1), append(b.Key, -1), append(b.Index, int64(n.Index))
 		}
 	}
@@ -326,13 +326,13 @@ func (d *Columns) notices(r *evidence.Run, part evidence.Interval) {
 func (d *Columns) faults(r *evidence.Run) {
 	for f := range evidence.Each(r.Faults) {
 		b := browseFault{Name: format.Line(f.Name), Target: format.Line(evidence.TargetName(f.Target)),
-			From: micros(f.Inject), Until: -1, Single: f.Single, Detail: format.Line(f.Detail), State: format.Line(f.State()),
+			From: Micros(f.Inject), Until: -1, Single: f.Single, Detail: format.Line(f.Detail), State: format.Line(f.State()),
 			Index: int(f.Event), Healed: int(f.HealEvent)}
 		if f.Heal != history.Infinity {
-			b.Until = micros(f.Heal)
+			b.Until = Micros(f.Heal)
 		}
 		for _, e := range f.Effects {
-			b.Effects = append(b.Effects, browseMarker{micros(e.Time), format.Line(e.Detail), int(e.Index)})
+			b.Effects = append(b.Effects, browseMarker{Micros(e.Time), format.Line(e.Detail), int(e.Index)})
 		}
 		d.Faults = append(d.Faults, b)
 	}
@@ -346,7 +346,7 @@ func (d *Columns) violations(r *evidence.Run, keyOf map[string]int) {
 		w := r.During(v)
 		b := browseViol{Property: string(res.Property), Class: string(v.Class), Key: -1,
 			Text:    format.Line(r.History.NameProcesses(v.Text)),
-			Clients: v.Clients, Events: v.Events, From: micros(w.From), Until: micros(w.Until),
+			Clients: v.Clients, Events: v.Events, From: Micros(w.From), Until: Micros(w.Until),
 			Holds: evidence.Overlaps(res.Property), Pair: evidence.Overlaps(res.Property), Drawn: evidence.IsDrawn(res)}
 		if k, ok := keyOf[v.Key]; ok && v.Key != "" {
 			b.Key = k

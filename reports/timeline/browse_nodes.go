@@ -15,13 +15,13 @@ func (d *Columns) AddNodes(r *evidence.Run, part evidence.Interval, keyOf map[st
 	for i, node := range r.Witness.Nodes {
 		b := browseNode{Name: format.Line(node), Full: format.Line(r.Witness.Name(node))}
 		for _, st := range r.Witness.States(node, part, evidence.SameRole) {
-			w := [2]int64{micros(st.From), micros(st.Until)}
+			w := [2]int64{Micros(st.From), Micros(st.Until)}
 			if evidence.IsMaster(&st.First) {
 				b.Master = append(b.Master, w)
 			}
 		}
 		for _, st := range r.Witness.States(node, part, func(a, b *history.Sample) bool { return a.Up == b.Up }) {
-			w := [2]int64{micros(st.From), micros(st.Until)}
+			w := [2]int64{Micros(st.From), Micros(st.Until)}
 			if st.First.Up {
 				b.Up = append(b.Up, w)
 			} else {
@@ -64,7 +64,7 @@ func (b *browsing) node(number int64, node string) {
 			end = samples[i+1].Time
 		}
 		if i > 0 && s.Time-samples[i-1].Time <= b.r.Witness.Gap {
-			before = micros(s.Time) - micros(samples[i-1].Time)
+			before = Micros(s.Time) - Micros(samples[i-1].Time)
 		}
 		if end < b.part.From || !s.Up {
 			continue
@@ -83,13 +83,13 @@ func (b *browsing) sample(node int64, key string, i int, before int64, w evidenc
 	}
 	t := &b.d.States
 	who := b.r.HeldBy(key, s)
-	after := micros(w.Until) - micros(s.Time)
+	after := Micros(w.Until) - Micros(s.Time)
 	next := i + 1
 	if w.Until == w.From {
 		next = -1 // a gap follows
 	}
 	if o, ok := b.open[key]; ok && o.next == i && o.who == who {
-		t.Length[o.row], t.After[o.row] = micros(w.Until)-t.From[o.row], after
+		t.Length[o.row], t.After[o.row] = Micros(w.Until)-t.From[o.row], after
 		o.next = next
 		b.open[key] = o
 		return
@@ -97,10 +97,10 @@ func (b *browsing) sample(node int64, key string, i int, before int64, w evidenc
 	b.open[key] = openState{row: len(t.From), who: who, next: next}
 	ttl := int64(-1)
 	if left := s.Keys[key].TTL; left >= 0 {
-		ttl = micros(left)
+		ttl = Micros(left)
 	}
-	t.Node, t.Key, t.From = append(t.Node, node), append(t.Key, int64(k)), append(t.From, micros(w.From))
-	t.Length, t.Holder = append(t.Length, micros(w.Until)-micros(w.From)), append(t.Holder, b.holder(who))
+	t.Node, t.Key, t.From = append(t.Node, node), append(t.Key, int64(k)), append(t.From, Micros(w.From))
+	t.Length, t.Holder = append(t.Length, Micros(w.Until)-Micros(w.From)), append(t.Holder, b.holder(who))
 	t.TTL, t.Before, t.After = append(t.TTL, ttl), append(t.Before, before), append(t.After, after)
 }
 

@@ -26,7 +26,7 @@ func Overview(r *evidence.Run, shown evidence.Interval) template.HTML {
 		format.Instant(frame.Until)), `class="frame" rx="3"`)
 	all := ticks(d.Window, 12)
 	for _, t := range all {
-		d.text(min(d.x(t), pictureWidth-24), y+16, format.Tick(t, all[min(1, len(all)-1)]-all[0]), `class="axis"`)
+		d.tick(t, y+16, all[min(1, len(all)-1)]-all[0])
 	}
 	d.height = y + 24
 	return d.done(pictureWidth, "The whole run", "overview")

@@ -85,6 +85,11 @@ func (d *drawing) label(t time.Duration, dx, y float64, text, attrs string) {
 	d.text(d.x(t)+dx, y, text, attrs)
 }
 
+// tick is the text of a tick of the axis, inside of the picture.
+func (d *drawing) tick(at time.Duration, y float64, step time.Duration) {
+	d.text(min(d.x(at), pictureWidth-24), y, format.Tick(at, step), `class="axis"`)
+}
+
 // text is text at a fixed position.
 func (d *drawing) text(x, y float64, text, attrs string) {
 	d.raw(`<text x="%.1f" y="%.1f" %s>%s</text>`, x, y, attrs, Escape(text))

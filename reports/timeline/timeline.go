@@ -210,9 +210,8 @@ func (t *Timeline) axis() {
 	}
 	for _, at := range all {
 		t.D.line(at, t.top-6, t.y, `class="tick"`)
-		mid := min(t.D.x(at), pictureWidth-24) // inside of the picture
-		t.D.text(mid, t.top-12, format.Tick(at, step), `class="axis"`)
-		t.D.text(mid, t.y+16, format.Tick(at, step), `class="axis"`)
+		t.D.tick(at, t.top-12, step)
+		t.D.tick(at, t.y+16, step)
 	}
 }
 

@@ -606,12 +606,15 @@
   }
   function say(s) { var p = $('#now'); p.hidden = false; p.textContent = s; }
 
+  // spent is the time until the client of an operation learned its outcome, or that it is unknown; undefined: never.
+  function spent(i) { return D.ops.took[i] < 0 ? D.ops.learned[i] : D.ops.took[i]; }
+
   // Events: every line of the history that the data has. Parts of an operation: 0 the request, 1 its end.
   function everyEvent(visit) {
     var O = D.ops, T = D.writes, N = D.notices, i;
     for (i = 0; i < O.call.length; i++) {
       visit('op', i, 0, O.call[i], O.index[i], O.key[i]);
-      if (O.ended[i]) visit('op', i, 1, O.call[i] + (O.took[i] < 0 ? O.learned[i] || 0 : O.took[i]), O.index[i] + O.ended[i], O.key[i]);
+      if (O.ended[i]) visit('op', i, 1, O.call[i] + (spent(i) || 0), O.index[i] + O.ended[i], O.key[i]);
     }
     for (i = 0; i < T.time.length; i++) visit('write', i, 0, T.time[i], T.index[i], T.key[i]);
     for (i = 0; i < N.time.length; i++) visit('notice', i, 0, N.time[i], N.index[i], D.keys[N.key[i]] ? N.key[i] : -1);
@@ -913,8 +916,7 @@
     }
     function cells(r) {
       var took = '', token = '', text = r.type;
-      var spent = O.took[r.i] < 0 ? O.learned[r.i] : O.took[r.i];
-      if (r.kind === 'op') { took = spent === undefined ? 'no end' : duration(spent); token = +O.token[r.i] ? O.token[r.i] : ''; }
+      if (r.kind === 'op') { took = spent(r.i) === undefined ? 'no end' : duration(spent(r.i)); token = +O.token[r.i] ? O.token[r.i] : ''; }
       if (r.kind === 'write') { token = +T.token[r.i] ? T.token[r.i] : ''; if (T.read[r.i] !== T.found[r.i]) text = 'write (lost update)'; }
       if (r.kind === 'notice') text = N.names[N.name[r.i]];
       if (r.kind === 'fault') text = D.faults[r.i].name + ' ' + D.faults[r.i].target;
@@ -1001,7 +1003,7 @@
     all('.needs-script').forEach(function (e) { e.hidden = false; });
     all('[data-many]').forEach(function (e) { e.hidden = e.dataset.many === 'keys' ? D.keys.length < 2 : order.length < 2; });
     if (typeof lockDiagram === 'function' && document.querySelector('svg.diagram')) {
-      diagram = lockDiagram({D: D, fill: fill, ink: ink, colorOf: colorOf, client: client, esc: esc, key: function () { return key; }});
+      diagram = lockDiagram({D: D, fill: fill, ink: ink, colorOf: colorOf, client: client, esc: esc, spent: spent, key: function () { return key; }});
       current = +($('.steps li[aria-current]') || {dataset: {n: 1}}).dataset.n;
       moment = stepsOf(chosen).length ? stepsOf(chosen)[current - 1].t : -1;
     }
