@@ -51,7 +51,7 @@ LONG_TESTS := $(LONG_TESTS)|TestStreamOfRandom|TestRefusedReleases
 LONG_TESTS := $(LONG_TESTS)|TestCheckJudgesTheTestdata|TestCausesOnProcess|TestSafeSentencesOnSim|TestMeasure|TestCover
 LONG_TESTS := $(LONG_TESTS)|TestReplicaIsEqual|TestSameAsRedis|TestScenariosEndOnSimAsTheyExpect|TestSameSeedSameRun
 LONG_TESTS := $(LONG_TESTS)|TestAccessibility|TestNarrowPageCutsNoMarker|TestScale|TestMarkersCoverNoLabel
-LONG_TESTS := $(LONG_TESTS)|TestNarrowPageCoversNoLabel|TestScriptDrawsTheSamePicture|TestNightly|TestKubernetes|TestSlurm|TestJobsOfALock
+LONG_TESTS := $(LONG_TESTS)|TestNarrowPageCoversNoLabel|TestScriptDrawsTheSamePicture|TestDiagramMoves|TestNightly|TestKubernetes|TestSlurm|TestJobsOfALock
 LONG_TESTS := $(LONG_TESTS)|TestStoppedHarness|TestStoppedClient|TestScenarios|TestHazelcast|TestTutorials
 LONG_PACKAGES := ./examples ./internal/runner ./internal/cluster/sim/engine ./checker ./reports ./deploy ./cmd/chaos ./internal/lab/mutants
 

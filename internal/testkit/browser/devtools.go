@@ -206,7 +206,7 @@ func (d *Devtools) OpenFile(t *testing.T, path string, o Options) {
 	d.call(t, "Log.enable", params{}, nil)
 	d.call(t, "Network.enable", params{}, nil)
 	d.call(t, "Page.enable", params{}, nil)
-	d.call(t, "Page.navigate", params{"url": "file://" + path}, nil)
+	d.call(t, "Page.navigate", params{"url": "file://" + strings.ReplaceAll(path, "#", "%23")}, nil) // as in test#01
 	for ready := false; !ready; {
 		d.Run(t, `
 			for (let frames = 0; frames < 100; frames++) {
